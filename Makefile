@@ -1,0 +1,84 @@
+# Everything here needs Python 3.11 or newer and pip; only the MySQL of the tests may need root.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+OPENAPI := openapi/openapi.json
+
+RUNTIME := $(VENV)/.installed
+TEST := $(VENV)/.installed-test
+DEV := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+# Two targets must not run pip in one environment at once.
+.NOTPARALLEL:
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: install
+install: $(RUNTIME) ## Install the service into .venv
+
+.PHONY: run
+run: $(RUNTIME) ## Run the service
+	$(BIN)/leasemq serve
+
+.PHONY: test
+test: $(TEST) ## Run the tests on every database there is
+	$(BIN)/pytest
+
+.PHONY: servers
+servers: $(TEST) ## Run the tests' PostgreSQL and MySQL, and print their URLs
+	$(BIN)/python -m tests.servers
+
+.PHONY: lint
+lint: $(DEV) ## Check format and style
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+.PHONY: format
+format: $(DEV) ## Format the code, and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: types
+types: $(DEV) ## Check the types
+	$(BIN)/mypy
+
+.PHONY: imports
+imports: $(DEV) ## Check the direction of imports
+	$(BIN)/lint-imports
+
+.PHONY: openapi
+openapi: $(RUNTIME) ## Write the OpenAPI document
+	@mkdir -p $(dir $(OPENAPI))
+	$(BIN)/leasemq openapi --output $(OPENAPI)
+
+.PHONY: openapi-check
+openapi-check: $(RUNTIME) ## Check that the OpenAPI document is in step with the service
+	$(BIN)/leasemq openapi --check $(OPENAPI)
+
+.PHONY: check
+check: lint types imports openapi-check test ## Run every check, then the tests
+
+.PHONY: clean
+clean: ## Remove what was installed, built and cached here
+	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) .
+	@touch $@
+
+$(TEST): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) '.[test]'
+	@touch $(RUNTIME) $@
+
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) '.[dev]'
+	@touch $(RUNTIME) $(TEST) $@
