@@ -1,0 +1,1 @@
+"""LeaseMQ: a durable, leased task queue as an HTTP service over a SQL database."""

@@ -1,0 +1,25 @@
+"""How long a task that failed waits before its next attempt."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential backoff: `base · factor^(attempts-1)`, capped, then spread by ± jitter."""
+
+    base_seconds: float = 5.0
+    factor: float = 2.0
+    max_seconds: float = 3600.0
+    jitter: float = 0.2
+
+    def delay_seconds(self, attempts: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
+        """The delay after the given number of attempts, at least one."""
+        return self._capped_seconds(attempts) * (1.0 + uniform(-self.jitter, self.jitter))
+
+    def _capped_seconds(self, attempts: int) -> float:
+        try:
+            return min(self.base_seconds * self.factor ** (attempts - 1), self.max_seconds)
+        except OverflowError:
+            return self.max_seconds

@@ -1,0 +1,175 @@
+"""What callers ask of the queue, and what they are told: the words in which the layers speak with each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeAlias, TypeVar
+
+from app.domain.backoff import Backoff
+from app.domain.errors import LeaseRefused, TaskNotFound
+from app.domain.task import ReservedTask, Status
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveRequest:
+    """`queues` are in the order in which they have their turn among equal priorities."""
+
+    tenant_id: str
+    queues: Sequence[str]
+    limit: int
+    lease_seconds: float
+    max_bytes: int
+    types: Sequence[str] = ()
+    exclude_ids: Sequence[str] = ()
+    worker_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """`next_available_at` is known only when nothing was there to reserve."""
+
+    tasks: Sequence[ReservedTask]
+    server_time: datetime
+    next_available_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRef:
+    """A task, and the hash of the token that a caller says it holds on it."""
+
+    id: str
+    token_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendItem(LeaseRef):
+    lease_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AckItem(LeaseRef):
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NackItem(LeaseRef):
+    """With neither a delay nor an instant, the next attempt comes after the backoff."""
+
+    backoff: Backoff
+    error: str | None = None
+    delay_seconds: float | None = None
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseItem(LeaseRef):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class FailItem(LeaseRef):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    id: str
+    lease_until: datetime
+    server_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    id: str
+    queue: str
+    status: Status
+    attempts: int
+    available_at: datetime
+
+
+ExtendOutcome: TypeAlias = Extended | LeaseRefused | TaskNotFound
+SettleOutcome: TypeAlias = Settled | LeaseRefused | TaskNotFound
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEdit:
+    """None leaves a field as it is."""
+
+    priority: int | None = None
+    available_at: datetime | None = None
+    max_attempts: int | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """None does not filter; without a status the live tasks are meant."""
+
+    status: Status | None = None
+    queue: str | None = None
+    type: str | None = None
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterFilter:
+    """None does not filter; all None is the whole tenant."""
+
+    queue: str | None = None
+    topic: str | None = None
+    type: str | None = None
+    reason_contains: str | None = None
+    before: datetime | None = None
+    after: datetime | None = None
+    ids: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKey:
+    """Where a page of live tasks ended: in order of acceptance."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedKey:
+    """Where a page of finished tasks ended: newest first."""
+
+    finished_at: datetime
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptKey:
+    """Where a page of attempts ended: in order of start."""
+
+    started_at: datetime
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item, Key]):
+    items: Sequence[Item]
+    next_key: Key | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueRequest:
+    filter: DeadLetterFilter
+    limit: int | None = None
+    reset_attempts: bool = True
+    delay_seconds: float = 0.0
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """`queues` are those of the tasks that went back, with how many each got."""
+
+    requeued: int
+    skipped: int
+    remaining: int
+    queues: dict[str, int]

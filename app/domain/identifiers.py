@@ -1,0 +1,39 @@
+"""Names, keys and ids: what they may look like, and how an id is made."""
+
+import os
+import re
+import threading
+import time
+
+NAME_MAX_LENGTH = 255
+TENANT_MAX_LENGTH = 64
+TASK_ID_MAX_LENGTH = 64
+DEFAULT_TENANT = "default"
+
+_ALPHABET = re.compile(r"[A-Za-z0-9._:-]+", re.ASCII)
+
+
+def is_name(text: str, max_length: int = NAME_MAX_LENGTH) -> bool:
+    """Whether the text can name a queue, topic, type, tenant or task: one that also survives in a URL's path."""
+    return len(text) <= max_length and _ALPHABET.fullmatch(text) is not None and text not in {".", ".."}
+
+
+class TaskIdSource:
+    """Makes UUIDs of version 7: ordered by time, and within a millisecond by the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def __call__(self) -> str:
+        with self._lock:
+            # 48 bits of milliseconds and 12 bits that count on within one: never the same number twice.
+            self._last = max(self._last + 1, (time.time_ns() // 1_000_000) << 12)
+            ticks = self._last
+        number = (ticks >> 12) << 80 | 0x7 << 76 | (ticks & 0xFFF) << 64
+        number |= 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
+        digits = f"{number:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+new_task_id = TaskIdSource()

@@ -1,0 +1,182 @@
+"""The task: what is asked for, what is kept, and what is handed out."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+DEFAULT_PRIORITY = 20
+
+
+class Status(StrEnum):
+    SCHEDULED = "scheduled"
+    READY = "ready"
+    LEASED = "leased"
+    DONE = "done"
+    DEAD = "dead"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+LIVE_STATUSES = frozenset({Status.SCHEDULED, Status.READY, Status.LEASED})
+
+
+class TokenFate(StrEnum):
+    """What became of the last lease token of a task that is not leased now."""
+
+    LOST = "lost"
+    ACKED = "acked"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The bytes of a payload: JSON text exactly as it was given, or whatever the producer sent as base64."""
+
+    data: bytes
+    is_json: bool
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task as a producer asks for it; times are resolved by the database's clock when it is accepted."""
+
+    id: str
+    queue: str
+    topic: str
+    payload: Payload
+    max_attempts: int
+    # An id that we made ourselves needs no look whether it is taken.
+    id_is_given: bool = False
+    type: str = ""
+    meta: str = "{}"
+    priority: int = DEFAULT_PRIORITY
+    dedupe_key: str | None = None
+    dedupe_seconds: float = 0.0
+    delay_seconds: float = 0.0
+    available_at: datetime | None = None
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+    timeout_seconds: float | None = None
+    publish_id: str | None = None
+
+    def due_at(self, now: datetime) -> datetime:
+        return self.available_at or now + timedelta(seconds=self.delay_seconds)
+
+    def expiry_at(self, now: datetime) -> datetime | None:
+        if self.ttl_seconds is not None:
+            return now + timedelta(seconds=self.ttl_seconds)
+        return self.expires_at
+
+    def size(self) -> int:
+        """About how many bytes the task adds to a reply."""
+        return len(self.payload.data) + len(self.meta)
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """What the producer hears: the new task, or the one that held its dedupe key."""
+
+    id: str
+    queue: str
+    status: Status
+    available_at: datetime
+    existed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """What decides over a live task, without the weight of its payload."""
+
+    seq: int
+    id: str | None
+    queue: str
+    type: str
+    status: Status
+    attempts: int
+    max_attempts: int
+    available_at: datetime
+    expires_at: datetime | None
+    lease_owner: str | None
+    lease_token_hash: str | None
+    lease_until: datetime | None
+    leased_at: datetime | None
+    last_token_hash: str | None
+    last_token_fate: TokenFate | None
+    dedupe_key: str | None
+    dedupe_seconds: float
+    dedupe_until: datetime | None
+    tombstone_id: str | None
+    updated_at: datetime
+
+    @property
+    def out_of_attempts(self) -> bool:
+        return 0 < self.max_attempts <= self.attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task in whatever state, as callers see it."""
+
+    tenant_id: str
+    id: str
+    queue: str
+    topic: str
+    publish_id: str | None
+    type: str
+    payload: Payload
+    meta: str
+    priority: int
+    dedupe_key: str | None
+    status: Status
+    attempts: int
+    max_attempts: int
+    available_at: datetime
+    expires_at: datetime | None
+    timeout_seconds: float | None
+    lease_owner: str | None
+    lease_until: datetime | None
+    last_error: str | None
+    last_error_at: datetime | None
+    result: str | None
+    created_at: datetime
+    updated_at: datetime
+    first_leased_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedTask:
+    """A task with the token that gives the right to settle it: the only place where a token is shown."""
+
+    task: Task
+    lease_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A dead task, why it died, and when."""
+
+    task: Task
+    reason: str
+    failed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One delivery of a task to a worker; it runs while `finished_at` is None."""
+
+    attempt_no: int
+    worker_id: str | None
+    started_at: datetime
+    finished_at: datetime | None
+    success: bool | None
+    reason: str | None
+
+
+class AttemptLog(StrEnum):
+    """Which attempts are logged."""
+
+    ALL = "all"
+    FAILURES = "failures"
+    OFF = "off"
