@@ -1,0 +1,102 @@
+"""What each SQL dialect does in its own way; everything else is shared."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import RowMapping
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.domain.commands import ReserveRequest
+from app.repository.statements import load_statements
+
+if TYPE_CHECKING:
+    from app.repository.session import Session
+
+Row = Mapping[str, Any]
+
+
+class ErrorKind(Enum):
+    """What a database error means for the transaction that met it."""
+
+    DUPLICATE = "somebody else took the key meanwhile: look again"
+    TRANSIENT = "a deadlock or the like: the same transaction may be run again"
+    UNREACHABLE = "the connection is gone or never was"
+    OTHER = "a bug, or a schema that is not ours"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The rows that were leased, in order: the one at index i under token i.
+
+    `raced`: there were candidates, but others were faster at every one of them.
+    """
+
+    rows: Sequence[Row]
+    raced: bool = False
+
+
+class Dialect(ABC):
+    """One SQL database, and how it is spoken to."""
+
+    name: str
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self.statements = load_statements(self.name)
+
+    @asynccontextmanager
+    async def connect(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
+        """A connection for one transaction, begun."""
+        async with self.engine.connect() as connection:
+            await connection.begin()
+            yield connection
+
+    @abstractmethod
+    async def clock(self, session: "Session", now: datetime | None) -> datetime:
+        """The instant at which the transaction happens."""
+
+    @abstractmethod
+    def encode(self, value: object) -> object:
+        """A Python value as a bind parameter: instants, lists, and lists of records in the dialect's own way."""
+
+    @abstractmethod
+    def decode(self, row: RowMapping) -> Row:
+        """A result row with instants as aware UTC datetimes."""
+
+    @abstractmethod
+    async def insert_tasks(self, session: "Session", tenant_id: str, tasks: Sequence[Row]) -> None:
+        """Inserts all of the tasks or raises `Raced`."""
+
+    @abstractmethod
+    async def restore_dead_letters(self, session: "Session", letters: Sequence[Row]) -> None:
+        """Makes live tasks of all of the dead letters or raises `Raced`."""
+
+    @abstractmethod
+    async def claim(self, session: "Session", request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
+        """Leases the best ready tasks, at most one for each token."""
+
+    @abstractmethod
+    def kind_of(self, error: DBAPIError) -> ErrorKind:
+        """What an error of this database's driver means."""
+
+    @abstractmethod
+    def migration_lock(self, connection: AsyncConnection) -> AbstractAsyncContextManager[None]:
+        """Held while the schema is looked at and changed, so that replicas that start together take turns."""
+
+
+class Raced(Exception):
+    """Somebody else was faster: nothing is wrong, the transaction only has to look again."""
+
+
+def lanes(request: ReserveRequest) -> list[dict[str, object]]:
+    """A lane is a queue, or one type of a queue: each is in order by itself, and has an index that says so."""
+    types: Sequence[str | None] = request.types or (None,)
+    return [
+        {"queue": queue, "type": type_, "place": place} for place, queue in enumerate(request.queues) for type_ in types
+    ]

@@ -1,0 +1,103 @@
+"""Accepting new tasks: dedupe keys and ids are decided by unique indexes, whoever else enqueues at the same moment."""
+
+from collections.abc import Collection, Sequence
+
+from app.domain.errors import TaskExists
+from app.domain.task import Enqueued, NewTask, Status, TaskState
+from app.repository.moving import move_overdue_rows
+from app.repository.records import state_of
+from app.repository.session import Session
+
+Key = tuple[str, str]
+
+
+class Holders:
+    """Who has which id and which dedupe key."""
+
+    def __init__(self, by_id: Sequence[TaskState], by_key: Sequence[TaskState]) -> None:
+        self.ids = {state.id for state in by_id}
+        self.keys = {(state.queue, state.dedupe_key or ""): state for state in by_key}
+
+
+async def find_holders(session: Session, tenant_id: str, ids: Collection[str], keys: Collection[Key]) -> Holders:
+    """Those who hold these ids and keys now: what time has ended gives them up first."""
+    while True:
+        by_id = await _by_id(session, tenant_id, ids)
+        by_key = await _by_key(session, tenant_id, keys)
+        if not await move_overdue_rows(session, tenant_id, [*by_id, *by_key]):
+            return Holders(by_id, by_key)
+
+
+async def enqueue_many(session: Session, tenant_id: str, tasks: Sequence[NewTask]) -> list[Enqueued]:
+    """Accepts all of the tasks, or none if an id is taken: raises `TaskExists`, or `Raced` to be run again."""
+    keys = {(task.queue, task.dedupe_key) for task in tasks if task.dedupe_key is not None}
+    holders = await find_holders(session, tenant_id, {task.id for task in tasks if task.id_is_given}, keys)
+    outcomes: list[Enqueued] = []
+    accepted: dict[str, NewTask] = {}
+    by_key = {key: _existing(state) for key, state in holders.keys.items()}
+    for task in tasks:
+        key = None if task.dedupe_key is None else (task.queue, task.dedupe_key)
+        if key is not None and key in by_key:
+            outcomes.append(by_key[key])
+            continue
+        if task.id in holders.ids or task.id in accepted:
+            raise TaskExists(task.id)
+        accepted[task.id] = task
+        outcomes.append(_accepted(task, session, existed=False))
+        if key is not None:
+            by_key[key] = _accepted(task, session, existed=True)
+    if accepted:
+        await session.dialect.insert_tasks(session, tenant_id, [_record(task, session) for task in accepted.values()])
+    return outcomes
+
+
+async def _by_id(session: Session, tenant_id: str, ids: Collection[str]) -> list[TaskState]:
+    if not ids:
+        return []
+    rows = await session.rows("find_id_holders", tenant_id=tenant_id, ids=sorted(ids))
+    return [state_of(row) for row in rows]
+
+
+async def _by_key(session: Session, tenant_id: str, keys: Collection[Key]) -> list[TaskState]:
+    if not keys:
+        return []
+    wanted = [{"queue": queue, "dedupe_key": key} for queue, key in sorted(keys)]
+    rows = await session.rows("find_key_holders", tenant_id=tenant_id, keys=wanted)
+    return [state_of(row) for row in rows]
+
+
+def _existing(state: TaskState) -> Enqueued:
+    task_id = state.tombstone_id if state.id is None else state.id
+    return Enqueued(task_id or "", state.queue, state.status, state.available_at, existed=True)
+
+
+def _accepted(task: NewTask, session: Session, *, existed: bool) -> Enqueued:
+    due_at = task.due_at(session.now)
+    return Enqueued(task.id, task.queue, _status(task, session), due_at, existed)
+
+
+def _status(task: NewTask, session: Session) -> Status:
+    return Status.SCHEDULED if task.due_at(session.now) > session.now else Status.READY
+
+
+def _record(task: NewTask, session: Session) -> dict[str, object]:
+    return {
+        "id": task.id,
+        "queue": task.queue,
+        "topic": task.topic,
+        "publish_id": task.publish_id,
+        "type": task.type,
+        "payload": task.payload.data,
+        "payload_is_json": task.payload.is_json,
+        "content_type": task.payload.content_type,
+        "meta": task.meta,
+        "size": task.size(),
+        "priority": task.priority,
+        "dedupe_key": task.dedupe_key,
+        "dedupe_seconds": task.dedupe_seconds,
+        "status": _status(task, session),
+        "max_attempts": task.max_attempts,
+        "available_at": task.due_at(session.now),
+        "expires_at": task.expiry_at(session.now),
+        "timeout_seconds": task.timeout_seconds,
+    }

@@ -1,0 +1,59 @@
+"""From a database URL as users write it to a repository: the only place that names the dialects."""
+
+from collections.abc import Callable
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.task import AttemptLog
+from app.repository.dialect import Dialect
+from app.repository.mysql import MySQL, connect_mysql
+from app.repository.pool import PoolSettings
+from app.repository.postgresql import PostgreSQL, connect_postgresql
+from app.repository.protocol import Repository
+from app.repository.repository import SqlRepository
+from app.repository.session import AttemptsLostHook, Database
+from app.repository.sqlite import SQLite, connect_sqlite
+
+Connect = Callable[[URL, PoolSettings], AsyncEngine]
+
+DIALECTS: dict[str, tuple[Connect, type[Dialect]]] = {
+    "postgresql": (connect_postgresql, PostgreSQL),
+    "postgres": (connect_postgresql, PostgreSQL),
+    "mysql": (connect_mysql, MySQL),
+    "sqlite": (connect_sqlite, SQLite),
+}
+
+
+def connect_dialect(database_url: str, pool: PoolSettings | None = None) -> Dialect:
+    """The dialect of a URL with an engine on it, not connected yet. Raises ValueError for a URL that is not one."""
+    try:
+        url = make_url(database_url)
+    except ArgumentError as error:
+        # The URL may hold a password: it is not repeated.
+        raise ValueError("the database URL cannot be read; write postgresql://…, mysql://… or sqlite:///…") from error
+    try:
+        connect, dialect = DIALECTS[url.drivername.partition("+")[0]]
+    except KeyError:
+        raise ValueError(f"no such kind of database: {url.drivername}; there are {', '.join(DIALECTS)}") from None
+    return dialect(connect(url, pool or PoolSettings()))
+
+
+def open_repository(
+    dialect: Dialect,
+    *,
+    timeout_seconds: float,
+    attempt_log: AttemptLog = AttemptLog.ALL,
+    on_attempts_lost: AttemptsLostHook = lambda attempts: None,
+) -> Repository:
+    """A repository on a database whose schema is up to date."""
+    database = Database(
+        dialect, timeout_seconds=timeout_seconds, attempt_log=attempt_log, on_attempts_lost=on_attempts_lost
+    )
+    return SqlRepository(database)
+
+
+def connect_engine(database_url: str) -> AsyncEngine:
+    """An engine alone, for work on the schema."""
+    return connect_dialect(database_url).engine

@@ -1,0 +1,126 @@
+"""MySQL 8.0.16 or newer, through asyncmy."""
+
+import json
+import math
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import cast
+
+from sqlalchemy import URL, RowMapping, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.domain.commands import ReserveRequest
+from app.repository.claiming import lease_picked, pick_parameters
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, lanes
+from app.repository.pool import PoolSettings
+from app.repository.session import Session
+
+DUPLICATE = 1062
+TRANSIENT = frozenset({1213, 3572})
+# Too many connections, shutting down, lock wait timeout, read-only, and the client's own codes for a lost connection.
+UNREACHABLE = frozenset({1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1205, 1290, 1836, *range(2000, 2100)})
+MIGRATION_LOCK = "leasemq.migrate"
+MIGRATION_LOCK_SECONDS = 600
+
+
+def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
+    """An engine on the URL as users write it; sessions speak UTC, utf8mb4 and strict SQL, whatever the server does."""
+    seconds = math.ceil(pool.lock_timeout_seconds)
+    return create_async_engine(
+        url.set(drivername="mysql+asyncmy", query={"charset": "utf8mb4", **url.query}),
+        isolation_level="READ COMMITTED",
+        pool_size=pool.size,
+        max_overflow=0,
+        pool_timeout=pool.timeout_seconds,
+        connect_args={
+            "connect_timeout": math.ceil(pool.timeout_seconds),
+            # By default a locked table would be waited for a year.
+            "init_command": (
+                "SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE',"
+                f" lock_wait_timeout = {seconds}, innodb_lock_wait_timeout = {seconds}"
+            ),
+        },
+    )
+
+
+class MySQL(Dialect):
+    name = "mysql"
+
+    async def clock(self, session: Session, now: datetime | None) -> datetime:
+        row = await session.row("clock", now=now)
+        assert row is not None
+        return cast(datetime, row["now"])
+
+    def encode(self, value: object) -> object:
+        if isinstance(value, datetime):
+            return _naive(value)
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            # What is absent becomes NULL.
+            records = [{name: item for name, item in record.items() if item is not None} for record in value]
+            return json.dumps(records, default=lambda instant: _naive(instant).isoformat())
+        return value
+
+    def decode(self, row: RowMapping) -> Row:
+        return {
+            name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for name, value in row.items()
+        }
+
+    async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
+        try:
+            await session.run_each(
+                "insert_tasks", [{**task, "tenant_id": tenant_id, "now": session.now} for task in tasks]
+            )
+        except DBAPIError as error:
+            raise self._raced(error) from error
+
+    async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
+        try:
+            await session.run("restore_many", now=session.now, letters=list(letters))
+        except DBAPIError as error:
+            raise self._raced(error) from error
+
+    async def claim(self, session: Session, request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
+        parameters = pick_parameters(session, request, len(tokens))
+        if len(request.queues) == 1 and not request.types:
+            picked = await session.rows("pick_queue", queue=request.queues[0], **parameters)
+            return Claimed(await lease_picked(session, request, tokens, picked))
+        ranked = await session.rows("rank_lanes", lanes=lanes(request), **parameters)
+        if not ranked:
+            return Claimed([])
+        locked = {row["seq"]: row for row in await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked])}
+        winners = [locked[row["seq"]] for row in ranked if _still_the_same(row, locked.get(row["seq"]))]
+        return Claimed(await lease_picked(session, request, tokens, winners), raced=not winners)
+
+    def kind_of(self, error: DBAPIError) -> ErrorKind:
+        code = error.orig.args[0] if error.orig is not None and error.orig.args else None
+        if code == DUPLICATE:
+            return ErrorKind.DUPLICATE
+        if code in TRANSIENT:
+            return ErrorKind.TRANSIENT
+        if error.connection_invalidated or code in UNREACHABLE:
+            return ErrorKind.UNREACHABLE
+        return ErrorKind.OTHER
+
+    @asynccontextmanager
+    async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:
+        lock = {"lock": MIGRATION_LOCK, "seconds": MIGRATION_LOCK_SECONDS}
+        # Named for this database, of which the server may hold several, within the 64 characters of a lock's name.
+        name = "concat(:lock, '.', left(sha2(database(), 256), 32))"
+        await connection.execute(text(f"SELECT get_lock({name}, :seconds)"), lock)
+        try:
+            yield
+        finally:
+            await connection.execute(text(f"SELECT release_lock({name})"), {"lock": MIGRATION_LOCK})
+
+    def _raced(self, error: DBAPIError) -> Exception:
+        return Raced() if self.kind_of(error) is ErrorKind.DUPLICATE else error
+
+
+def _naive(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(tzinfo=None)
+
+
+def _still_the_same(ranked: Row, locked: Row | None) -> bool:
+    return locked is not None and bool(locked["priority"] == ranked["priority"])

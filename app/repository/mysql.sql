@@ -1,0 +1,428 @@
+-- MySQL. The statements stand in the same order in the file of every dialect.
+-- `:moves` and the like are JSON arrays of objects; `:now` is never NULL except in `clock`.
+
+-- part: state
+t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
+    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.dedupe_key,
+    t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
+
+-- part: described
+queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, priority, dedupe_key, dedupe_seconds,
+    attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
+    last_token_fate, last_error, last_error_at, created_at
+
+-- part: live_task
+t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+    t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
+    t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
+
+-- part: finished_task
+f.id AS row_id, f.tenant_id, f.task_id AS id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
+    f.content_type, f.meta, f.priority, f.dedupe_key, f.attempts, f.max_attempts, f.available_at, f.expires_at,
+    f.timeout_seconds, f.last_worker AS lease_owner, f.last_error, f.last_error_at, f.created_at, f.first_leased_at
+
+-- part: moves
+JSON_TABLE(:moves, '$[*]' COLUMNS (
+    seq BIGINT PATH '$.seq', task_id VARCHAR(64) PATH '$.task_id', status VARCHAR(16) PATH '$.status',
+    at DATETIME(6) PATH '$.at', attempts INT PATH '$.attempts', available_at DATETIME(6) PATH '$.available_at',
+    reason TEXT PATH '$.reason', error TEXT PATH '$.error', error_at DATETIME(6) PATH '$.error_at',
+    result MEDIUMTEXT PATH '$.result', token_hash VARCHAR(32) PATH '$.token_hash',
+    token_fate VARCHAR(16) PATH '$.token_fate', keep_until DATETIME(6) PATH '$.keep_until',
+    dedupe_until DATETIME(6) PATH '$.dedupe_until'
+)) AS m
+
+-- part: moved
+t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.priority, t.dedupe_key,
+    t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
+    t.last_worker, m.token_hash, m.token_fate, coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at),
+    t.created_at
+
+-- part: letters
+f.tenant_id = :tenant_id
+    AND (:queue IS NULL OR f.queue = :queue)
+    AND (:topic IS NULL OR f.topic = :topic)
+    AND (:type IS NULL OR f.type = :type)
+    AND (:reason_contains IS NULL OR locate(:reason_contains, f.reason) > 0)
+    AND (:before IS NULL OR f.failed_at < :before)
+    AND (:after IS NULL OR f.failed_at > :after)
+    AND (:any_id OR f.task_id IN :ids)
+
+-- name: clock
+-- The one instant at which everything in a transaction happens.
+SELECT CAST(coalesce(:now, utc_timestamp(6)) AS DATETIME(6)) AS now
+
+-- name: find_id_holders
+-- The live tasks that have one of these ids.
+SELECT {state} FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.id IN :ids
+
+-- name: find_key_holders
+-- The tasks and tombstones that hold one of these dedupe keys.
+SELECT {state}
+FROM JSON_TABLE(:keys, '$[*]' COLUMNS (
+    queue VARCHAR(255) PATH '$.queue', dedupe_key VARCHAR(128) PATH '$.dedupe_key'
+)) AS k
+JOIN mq_tasks AS t
+    ON t.tenant_id = :tenant_id
+    AND t.queue = k.queue COLLATE utf8mb4_0900_bin AND t.dedupe_key = k.dedupe_key COLLATE utf8mb4_0900_bin
+
+-- name: insert_tasks
+-- New tasks in input order; a taken id or dedupe key is an error.
+INSERT INTO mq_tasks (
+    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
+    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    created_at, updated_at
+)
+VALUES (
+    :tenant_id, :id, :queue, :topic, :publish_id, :type, :payload, :payload_is_json, :content_type, :meta, :size,
+    :priority, :dedupe_key, :dedupe_seconds, :status, 0, :max_attempts, :available_at, :expires_at, :timeout_seconds,
+    :now, :now
+)
+
+-- name: probe_overdue
+-- Whether time has changed anything in these queues that nobody has moved yet.
+SELECT
+    EXISTS (
+        SELECT 1 FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue IN :queues
+            AND status = 'leased' AND lease_until <= :now
+    )
+    OR EXISTS (
+        SELECT 1 FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue IN :queues
+            AND status = 'scheduled' AND available_at <= :now
+    )
+    OR EXISTS (
+        SELECT 1 FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue IN :queues
+            AND status IN ('scheduled', 'ready') AND expires_at <= :now
+    ) AS overdue
+
+-- name: lock_overdue
+-- Tasks of these queues that time has changed, locked; those that somebody else is moving are left to them.
+SELECT {state}
+FROM mq_tasks AS t
+JOIN (
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue IN :queues
+            AND status = 'leased' AND lease_until <= :now
+        ORDER BY lease_until LIMIT :limit
+    )
+    UNION
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue IN :queues
+            AND status = 'scheduled' AND available_at <= :now
+        ORDER BY available_at LIMIT :limit
+    )
+    UNION
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue IN :queues
+            AND status IN ('scheduled', 'ready') AND expires_at <= :now
+        ORDER BY expires_at LIMIT :limit
+    )
+) AS overdue ON overdue.seq = t.seq
+FOR UPDATE OF t SKIP LOCKED
+
+-- name: lock_finished_by_time
+-- Tasks of the whole tenant that time may have finished, locked likewise.
+SELECT {state}
+FROM mq_tasks AS t
+JOIN (
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND status = 'leased' AND lease_until <= :now LIMIT :limit
+    )
+    UNION
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND status IN ('scheduled', 'ready') AND expires_at <= :now LIMIT :limit
+    )
+) AS overdue ON overdue.seq = t.seq
+FOR UPDATE OF t SKIP LOCKED
+
+-- name: lock_rows
+-- These rows, locked in order.
+SELECT {state} FROM mq_tasks AS t WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE
+
+-- name: lock_tasks
+-- The live tasks of these ids, locked in order.
+SELECT {state} FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.id IN :ids
+ORDER BY t.id
+FOR UPDATE
+
+-- name: pick_queue
+-- The first ready tasks of one queue, locked; rows that somebody else is claiming are passed over.
+SELECT t.seq, t.size
+FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+    AND (t.expires_at IS NULL OR t.expires_at > :now)
+    AND t.id NOT IN :exclude_ids
+ORDER BY t.priority DESC, t.available_at, t.seq
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: rank_lanes
+-- The best of every lane without a lock, merged. Among equal priorities the queues take turns.
+SELECT best.seq, best.priority,
+    row_number() OVER (PARTITION BY best.queue, best.priority ORDER BY best.available_at, best.seq) AS turn
+FROM JSON_TABLE(:lanes, '$[*]' COLUMNS (
+    queue VARCHAR(255) PATH '$.queue', type VARCHAR(255) PATH '$.type', place INT PATH '$.place'
+)) AS lanes CROSS JOIN LATERAL (
+    (
+        SELECT t.seq, t.queue, t.priority, t.available_at
+        FROM mq_tasks AS t
+        WHERE lanes.type IS NULL
+            AND t.tenant_id = :tenant_id AND t.queue = lanes.queue COLLATE utf8mb4_0900_bin AND t.status = 'ready'
+            AND (t.expires_at IS NULL OR t.expires_at > :now)
+            AND t.id NOT IN :exclude_ids
+        ORDER BY t.priority DESC, t.available_at, t.seq
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        SELECT t.seq, t.queue, t.priority, t.available_at
+        FROM mq_tasks AS t
+        WHERE t.tenant_id = :tenant_id AND t.queue = lanes.queue COLLATE utf8mb4_0900_bin AND t.status = 'ready'
+            AND t.type = lanes.type COLLATE utf8mb4_0900_bin
+            AND (t.expires_at IS NULL OR t.expires_at > :now)
+            AND t.id NOT IN :exclude_ids
+        ORDER BY t.priority DESC, t.available_at, t.seq
+        LIMIT :limit
+    )
+) AS best
+ORDER BY best.priority DESC, turn, lanes.place
+LIMIT :limit
+
+-- name: lock_ranked
+-- The winners, locked and looked at again.
+SELECT t.seq, t.priority, t.size FROM mq_tasks AS t
+WHERE t.seq IN :seqs AND t.status = 'ready'
+FOR UPDATE SKIP LOCKED
+
+-- name: lease_many
+UPDATE mq_tasks AS t
+JOIN JSON_TABLE(:leases, '$[*]' COLUMNS (
+    seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash'
+)) AS n ON n.seq = t.seq
+SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = :worker_id, t.last_worker = :worker_id,
+    t.lease_token_hash = n.token_hash, t.lease_until = :lease_until, t.leased_at = :now,
+    t.first_leased_at = coalesce(t.first_leased_at, :now), t.last_token_hash = NULL, t.last_token_fate = NULL,
+    t.updated_at = :now
+
+-- name: read_leased
+SELECT {live_task}, t.status, t.lease_owner, t.lease_until FROM mq_tasks AS t WHERE t.seq IN :seqs
+
+-- name: next_available
+-- When the next task of these lanes is due, or may come back because its lease ends.
+SELECT min(next_at) AS next_at
+FROM JSON_TABLE(:lanes, '$[*]' COLUMNS (
+    queue VARCHAR(255) PATH '$.queue', type VARCHAR(255) PATH '$.type'
+)) AS l CROSS JOIN LATERAL (
+    (
+        SELECT t.available_at AS next_at
+        FROM mq_tasks AS t
+        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue COLLATE utf8mb4_0900_bin AND t.status = 'scheduled'
+            AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
+            AND (l.type IS NULL OR t.type = l.type COLLATE utf8mb4_0900_bin)
+        ORDER BY t.available_at
+        LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT t.lease_until
+        FROM mq_tasks AS t
+        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue COLLATE utf8mb4_0900_bin AND t.status = 'leased'
+            AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
+            AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
+            AND (l.type IS NULL OR t.type = l.type COLLATE utf8mb4_0900_bin)
+        ORDER BY t.lease_until
+        LIMIT 1
+    )
+) AS upcoming
+
+-- name: extend_many
+-- The leases end that long from now.
+UPDATE mq_tasks AS t
+JOIN JSON_TABLE(:moves, '$[*]' COLUMNS (
+    seq BIGINT PATH '$.seq', lease_until DATETIME(6) PATH '$.lease_until'
+)) AS m ON m.seq = t.seq
+SET t.lease_until = m.lease_until, t.updated_at = :now
+
+-- name: return_many
+-- Back to the queue, without a lease.
+UPDATE mq_tasks AS t
+JOIN {moves} ON m.seq = t.seq
+SET t.status = m.status, t.attempts = m.attempts, t.available_at = m.available_at,
+    t.lease_owner = NULL, t.lease_token_hash = NULL, t.lease_until = NULL, t.leased_at = NULL,
+    t.last_token_hash = m.token_hash, t.last_token_fate = m.token_fate,
+    t.last_error = coalesce(m.error, t.last_error), t.last_error_at = coalesce(m.error_at, t.last_error_at),
+    t.updated_at = m.at
+
+-- name: archive_many
+-- Into the history; the live rows go in the same transaction.
+INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
+SELECT t.tenant_id, t.id, {moved}, m.status, m.result, m.at, m.keep_until
+FROM {moves}
+JOIN mq_tasks AS t ON t.seq = m.seq
+
+-- name: bury_many
+-- Into the dead letters; the live rows go in the same transaction.
+INSERT INTO mq_task_dlq (tenant_id, task_id, {described}, reason, failed_at)
+SELECT t.tenant_id, t.id, {moved}, m.reason, m.at
+FROM {moves}
+JOIN mq_tasks AS t ON t.seq = m.seq
+
+-- name: entomb_many
+-- A done task whose dedupe key is held on: only the key and the id stay.
+UPDATE mq_tasks AS t
+JOIN {moves} ON m.seq = t.seq
+SET t.status = 'done', t.id = NULL, t.tombstone_id = m.task_id, t.dedupe_until = m.dedupe_until, t.payload = '',
+    t.meta = '{}', t.size = 0,
+    t.lease_owner = NULL, t.lease_token_hash = NULL, t.lease_until = NULL, t.leased_at = NULL, t.updated_at = m.at
+
+-- name: delete_many
+DELETE FROM mq_tasks WHERE seq IN :seqs
+
+-- name: insert_attempts
+INSERT INTO mq_task_attempts (
+    tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success, reason
+)
+SELECT :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
+FROM JSON_TABLE(:attempts, '$[*]' COLUMNS (
+    task_id VARCHAR(64) PATH '$.task_id', queue VARCHAR(255) PATH '$.queue', type VARCHAR(255) PATH '$.type',
+    attempt_no INT PATH '$.attempt_no', worker_id VARCHAR(128) PATH '$.worker_id',
+    started_at DATETIME(6) PATH '$.started_at', finished_at DATETIME(6) PATH '$.finished_at',
+    success BOOLEAN PATH '$.success', reason TEXT PATH '$.reason'
+)) AS a
+
+-- name: find_finished
+-- How these tasks ended, as far as is known, and under which token.
+SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate
+FROM mq_task_history
+WHERE tenant_id = :tenant_id AND task_id IN :ids
+UNION ALL
+SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate
+FROM mq_task_dlq
+WHERE tenant_id = :tenant_id AND task_id IN :ids
+
+-- name: get_live
+SELECT {live_task}, t.status, t.lease_owner, t.lease_until
+FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.id = :id
+
+-- name: get_finished
+-- The task of that id that finished last.
+SELECT {finished_task}, f.status, f.result, f.finished_at
+FROM mq_task_history AS f
+WHERE f.tenant_id = :tenant_id AND f.task_id = :id
+UNION ALL
+SELECT {finished_task}, 'dead', NULL, f.failed_at
+FROM mq_task_dlq AS f
+WHERE f.tenant_id = :tenant_id AND f.task_id = :id
+ORDER BY finished_at DESC, row_id DESC
+LIMIT 1
+
+-- name: list_live
+-- Live tasks in order of acceptance, each in the state that it has by now.
+SELECT * FROM (
+    SELECT {live_task},
+        CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
+        CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
+        CASE
+            WHEN t.lease_until > :now THEN 'leased'
+            WHEN t.status = 'leased' AND t.max_attempts > 0 AND t.attempts >= t.max_attempts THEN 'dead'
+            WHEN t.expires_at <= :now THEN 'expired'
+            WHEN t.available_at <= :now THEN 'ready'
+            ELSE 'scheduled'
+        END AS status
+    FROM mq_tasks AS t
+    WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+        AND (:queue IS NULL OR t.queue = :queue)
+        AND (:topic IS NULL OR t.topic = :topic)
+        AND (:type IS NULL OR t.type = :type)
+) AS live
+WHERE status IN ('scheduled', 'ready', 'leased') AND (:status IS NULL OR status = :status)
+ORDER BY seq
+LIMIT :limit
+
+-- name: list_finished
+SELECT {finished_task}, f.status, f.result, f.finished_at
+FROM mq_task_history AS f
+WHERE f.tenant_id = :tenant_id AND f.status = :status
+    AND (:queue IS NULL OR f.queue = :queue)
+    AND (:topic IS NULL OR f.topic = :topic)
+    AND (:type IS NULL OR f.type = :type)
+    AND (:after_at IS NULL OR (f.finished_at, f.id) < (:after_at, :after_id))
+ORDER BY f.finished_at DESC, f.id DESC
+LIMIT :limit
+
+-- name: list_attempts
+-- The attempts of one task, not those of an earlier one that had its id.
+SELECT id, attempt_no, worker_id, started_at, finished_at, success, reason
+FROM mq_task_attempts
+WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at AND (started_at, id) > (:after_at, :after_id)
+ORDER BY started_at, id
+LIMIT :limit
+
+-- name: edit_task
+UPDATE mq_tasks
+SET priority = coalesce(:priority, priority), available_at = :available_at, status = :status,
+    max_attempts = coalesce(:max_attempts, max_attempts),
+    expires_at = coalesce(:expires_at, expires_at), updated_at = :now
+WHERE seq = :seq
+
+-- name: list_dead_letters
+SELECT {finished_task}, f.reason, f.failed_at
+FROM mq_task_dlq AS f
+WHERE {letters}
+    AND (:after_at IS NULL OR (f.failed_at, f.id) < (:after_at, :after_id))
+ORDER BY f.failed_at DESC, f.id DESC
+LIMIT :limit
+
+-- name: count_dead_letters
+SELECT count(*) AS letters, coalesce(max(f.id), 0) AS last_id FROM mq_task_dlq AS f WHERE {letters}
+
+-- name: lock_dead_letter
+-- The newest dead letter of a task, locked.
+SELECT f.id AS row_id, f.task_id, f.queue, f.dedupe_key, f.attempts, f.max_attempts, f.expires_at, f.created_at
+FROM mq_task_dlq AS f
+WHERE f.tenant_id = :tenant_id AND f.task_id = :id
+ORDER BY f.failed_at DESC, f.id DESC
+LIMIT 1
+FOR UPDATE
+
+-- name: lock_dead_letters
+-- Some dead letters, oldest first, locked; those that somebody else is moving are left to them.
+SELECT f.id AS row_id, f.task_id, f.queue, f.dedupe_key, f.attempts, f.max_attempts, f.expires_at, f.created_at
+FROM mq_task_dlq AS f
+WHERE {letters} AND f.id > :after_id AND f.id <= :last_id
+ORDER BY f.id
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: restore_many
+-- Dead letters back to the queue; a taken id or dedupe key is an error.
+INSERT INTO mq_tasks (
+    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
+    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    first_leased_at, last_worker, last_token_hash, last_token_fate, last_error, last_error_at, created_at, updated_at
+)
+SELECT
+    f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
+    f.meta, octet_length(f.payload) + octet_length(f.meta), f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
+    r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
+    f.last_token_hash, f.last_token_fate, f.last_error, f.last_error_at, f.created_at, :now
+FROM JSON_TABLE(:letters, '$[*]' COLUMNS (
+    row_id BIGINT PATH '$.row_id', status VARCHAR(16) PATH '$.status', attempts INT PATH '$.attempts',
+    max_attempts INT PATH '$.max_attempts', available_at DATETIME(6) PATH '$.available_at',
+    expires_at DATETIME(6) PATH '$.expires_at'
+)) AS r
+JOIN mq_task_dlq AS f ON f.id = r.row_id
+ORDER BY f.id
+
+-- name: delete_dead_letters
+DELETE FROM mq_task_dlq WHERE id IN :row_ids

@@ -1,0 +1,10 @@
+"""How connections are pooled, the same for every dialect."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    size: int = 10
+    timeout_seconds: float = 5.0
+    lock_timeout_seconds: float = 1.0

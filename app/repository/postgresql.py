@@ -1,0 +1,128 @@
+"""PostgreSQL, through asyncpg."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from sqlalchemy import URL, RowMapping, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.domain.commands import ReserveRequest
+from app.domain.lease_token import lease_token_hash
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, lanes
+from app.repository.pool import PoolSettings
+from app.repository.session import Session
+
+# Any number will do, as long as all replicas take the same.
+MIGRATION_LOCK = 0x4C656173654D51
+
+TRANSIENT = frozenset({"40001", "40P01"})
+DUPLICATE = "23505"
+# Shutting down, starting up, too many connections, out of resources, lock or statement timeout.
+UNREACHABLE_CLASSES = ("08", "53", "57", "55P03", "25006")
+
+
+def connect_postgresql(url: URL, pool: PoolSettings) -> AsyncEngine:
+    """An engine on the URL as users write it, libpq's `sslmode` included."""
+    query = dict(url.query)
+    if "sslmode" in query:
+        query["ssl"] = query.pop("sslmode")
+    return create_async_engine(
+        url.set(drivername="postgresql+asyncpg", query=query),
+        pool_size=pool.size,
+        max_overflow=0,
+        pool_timeout=pool.timeout_seconds,
+        connect_args={
+            "timeout": pool.timeout_seconds,
+            "server_settings": {
+                "application_name": "leasemq",
+                "timezone": "UTC",
+                "lock_timeout": f"{pool.lock_timeout_seconds * 1000:.0f}",
+                "default_transaction_isolation": "read committed",
+            },
+        },
+    )
+
+
+class PostgreSQL(Dialect):
+    name = "postgresql"
+
+    async def clock(self, session: Session, now: datetime | None) -> datetime:
+        row = await session.row("clock", now=now)
+        assert row is not None
+        return cast(datetime, row["now"])
+
+    def encode(self, value: object) -> object:
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return json.dumps(value, default=_json_value, ensure_ascii=False)
+        return value
+
+    def decode(self, row: RowMapping) -> Row:
+        return cast(Row, row)
+
+    async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
+        numbered = [
+            {name: value for name, value in task.items() if name != "payload"} | {"position": position}
+            for position, task in enumerate(tasks, start=1)
+        ]
+        inserted = await session.rows(
+            "insert_tasks",
+            tenant_id=tenant_id,
+            now=session.now,
+            tasks=numbered,
+            payloads=[task["payload"] for task in tasks],
+        )
+        if len(inserted) < len(tasks):
+            raise Raced
+
+    async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
+        restored = await session.rows("restore_many", now=session.now, letters=list(letters))
+        if len(restored) < len(letters):
+            raise Raced
+
+    async def claim(self, session: Session, request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
+        parameters: dict[str, object] = {
+            "tenant_id": request.tenant_id,
+            "now": session.now,
+            "lease_until": session.now + timedelta(seconds=request.lease_seconds),
+            "worker_id": request.worker_id or "",
+            "exclude_ids": list(request.exclude_ids),
+            "token_hashes": [lease_token_hash(token) for token in tokens],
+            "limit": len(tokens),
+            "max_bytes": request.max_bytes,
+        }
+        if len(request.queues) == 1 and not request.types:
+            rows = await session.rows("claim_queue", queue=request.queues[0], **parameters)
+            return Claimed(_in_order(rows))
+        rows = await session.rows("claim_lanes", lanes=lanes(request), **parameters)
+        claimed = _in_order(row for row in rows if row["position"] is not None)
+        return Claimed(claimed, raced=not claimed and rows[0]["candidates"] > 0)
+
+    def kind_of(self, error: DBAPIError) -> ErrorKind:
+        state = str(getattr(error.orig, "sqlstate", None) or "")
+        if state == DUPLICATE:
+            return ErrorKind.DUPLICATE
+        if state in TRANSIENT:
+            return ErrorKind.TRANSIENT
+        if error.connection_invalidated or not state or state.startswith(UNREACHABLE_CLASSES):
+            return ErrorKind.UNREACHABLE
+        return ErrorKind.OTHER
+
+    @asynccontextmanager
+    async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:
+        await connection.execute(text("SET LOCAL lock_timeout = 0"))
+        # Ends with the transaction that the migrations run in.
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
+        yield
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: cast(int, row["position"]))
+
+
+def _json_value(value: object) -> str:
+    assert isinstance(value, datetime)
+    return value.astimezone(UTC).isoformat()

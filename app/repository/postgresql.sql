@@ -1,0 +1,463 @@
+-- PostgreSQL. The statements stand in the same order in the file of every dialect.
+-- `:moves` and the like are JSON arrays of objects; `:now` is never NULL except in `clock`.
+
+-- part: state
+t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
+    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.dedupe_key,
+    t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
+
+-- part: described
+queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, priority, dedupe_key, dedupe_seconds,
+    attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
+    last_token_fate, last_error, last_error_at, created_at
+
+-- part: live_task
+t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+    t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
+    t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
+
+-- part: finished_task
+f.id AS row_id, f.tenant_id, f.task_id AS id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
+    f.content_type, f.meta, f.priority, f.dedupe_key, f.attempts, f.max_attempts, f.available_at, f.expires_at,
+    f.timeout_seconds, f.last_worker AS lease_owner, f.last_error, f.last_error_at, f.created_at, f.first_leased_at
+
+-- part: moves
+jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (
+    seq bigint, status text, at timestamptz, attempts int, available_at timestamptz, reason text, error text,
+    error_at timestamptz, result text, token_hash text, token_fate text, keep_until timestamptz,
+    dedupe_until timestamptz
+)
+
+-- part: moved
+t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.priority, t.dedupe_key,
+    t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
+    t.last_worker, m.token_hash, m.token_fate, coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at),
+    t.created_at
+
+-- part: letters
+f.tenant_id = :tenant_id
+    AND (CAST(:queue AS text) IS NULL OR f.queue = :queue)
+    AND (CAST(:topic AS text) IS NULL OR f.topic = :topic)
+    AND (CAST(:type AS text) IS NULL OR f.type = :type)
+    AND (CAST(:reason_contains AS text) IS NULL OR strpos(f.reason, :reason_contains) > 0)
+    AND (CAST(:before AS timestamptz) IS NULL OR f.failed_at < :before)
+    AND (CAST(:after AS timestamptz) IS NULL OR f.failed_at > :after)
+    AND (:any_id OR f.task_id = ANY(CAST(:ids AS text[])))
+
+-- name: clock
+-- The one instant at which everything in a transaction happens.
+SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now
+
+-- name: find_id_holders
+-- The live tasks that have one of these ids.
+SELECT {state} FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.id = ANY(CAST(:ids AS text[]))
+
+-- name: find_key_holders
+-- The tasks and tombstones that hold one of these dedupe keys.
+SELECT {state}
+FROM jsonb_to_recordset(CAST(:keys AS jsonb)) AS k (queue text, dedupe_key text)
+JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.queue = k.queue AND t.dedupe_key = k.dedupe_key
+
+-- name: insert_tasks
+-- New tasks in input order; one whose id or dedupe key is taken after all is left out.
+INSERT INTO mq_tasks (
+    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
+    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    created_at, updated_at
+)
+SELECT
+    :tenant_id, n.id, n.queue, n.topic, n.publish_id, n.type, p.payload, n.payload_is_json, n.content_type, n.meta,
+    n.size, n.priority, n.dedupe_key, n.dedupe_seconds, n.status, 0, n.max_attempts, n.available_at, n.expires_at,
+    n.timeout_seconds, :now, :now
+FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n (
+    position bigint, id text, queue text, topic text, publish_id text, type text, payload_is_json boolean,
+    content_type text, meta text, size int, priority int, dedupe_key text, dedupe_seconds float8, status text,
+    max_attempts int, available_at timestamptz, expires_at timestamptz, timeout_seconds float8
+)
+JOIN unnest(CAST(:payloads AS bytea[])) WITH ORDINALITY AS p (payload, position) USING (position)
+ORDER BY position
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: probe_overdue
+-- Whether time has changed anything in these queues that nobody has moved yet.
+SELECT
+    EXISTS (
+        SELECT FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
+            AND status = 'leased' AND lease_until <= :now
+    )
+    OR EXISTS (
+        SELECT FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
+            AND status = 'scheduled' AND available_at <= :now
+    )
+    OR EXISTS (
+        SELECT FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
+            AND status IN ('scheduled', 'ready') AND expires_at <= :now
+    ) AS overdue
+
+-- name: lock_overdue
+-- Tasks of these queues that time has changed, locked; those that somebody else is moving are left to them.
+SELECT {state}
+FROM mq_tasks AS t
+JOIN (
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
+            AND status = 'leased' AND lease_until <= :now
+        ORDER BY lease_until LIMIT :limit
+    )
+    UNION
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
+            AND status = 'scheduled' AND available_at <= :now
+        ORDER BY available_at LIMIT :limit
+    )
+    UNION
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
+            AND status IN ('scheduled', 'ready') AND expires_at <= :now
+        ORDER BY expires_at LIMIT :limit
+    )
+) AS overdue ON overdue.seq = t.seq
+FOR UPDATE OF t SKIP LOCKED
+
+-- name: lock_finished_by_time
+-- Tasks of the whole tenant that time may have finished, locked likewise.
+SELECT {state}
+FROM mq_tasks AS t
+JOIN (
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND status = 'leased' AND lease_until <= :now LIMIT :limit
+    )
+    UNION
+    (
+        SELECT seq FROM mq_tasks
+        WHERE tenant_id = :tenant_id AND status IN ('scheduled', 'ready') AND expires_at <= :now LIMIT :limit
+    )
+) AS overdue ON overdue.seq = t.seq
+FOR UPDATE OF t SKIP LOCKED
+
+-- name: lock_rows
+-- These rows, locked in order.
+SELECT {state} FROM mq_tasks AS t WHERE t.seq = ANY(CAST(:seqs AS bigint[])) ORDER BY t.seq FOR UPDATE
+
+-- name: lock_tasks
+-- The live tasks of these ids, locked in order.
+SELECT {state} FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.id = ANY(CAST(:ids AS text[]))
+ORDER BY t.id
+FOR UPDATE
+
+-- name: claim_queue
+-- Leases the first ready tasks of one queue; rows that somebody else is claiming are passed over.
+WITH picked AS (
+    SELECT t.seq, t.priority, t.available_at, t.size
+    FROM mq_tasks AS t
+    WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+        AND (t.expires_at IS NULL OR t.expires_at > :now)
+        AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+    ORDER BY t.priority DESC, t.available_at, t.seq
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+),
+numbered AS (
+    SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    FROM picked
+    WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
+)
+UPDATE mq_tasks AS t
+SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
+    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], lease_until = :lease_until, leased_at = :now,
+    first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
+    updated_at = :now
+FROM numbered AS n
+WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
+RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+
+-- name: claim_lanes
+-- The same over several queues, or for some types only: the best of every lane without a lock, merged, then the winners
+-- locked and looked at again. Among equal priorities the queues take turns. `candidates` tells whether there were any.
+WITH lanes AS (
+    SELECT queue, type, place
+    FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue text, type text, place int)
+),
+candidates AS (
+    SELECT best.*, lanes.place
+    FROM lanes CROSS JOIN LATERAL (
+        (
+            SELECT t.seq, t.queue, t.priority, t.available_at, t.size
+            FROM mq_tasks AS t
+            WHERE lanes.type IS NULL
+                AND t.tenant_id = :tenant_id AND t.queue = lanes.queue AND t.status = 'ready'
+                AND (t.expires_at IS NULL OR t.expires_at > :now)
+                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+            ORDER BY t.priority DESC, t.available_at, t.seq
+            LIMIT :limit
+        )
+        UNION ALL
+        (
+            SELECT t.seq, t.queue, t.priority, t.available_at, t.size
+            FROM mq_tasks AS t
+            WHERE lanes.type = '' AND t.type = ''
+                AND t.tenant_id = :tenant_id AND t.queue = lanes.queue AND t.status = 'ready'
+                AND (t.expires_at IS NULL OR t.expires_at > :now)
+                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+            ORDER BY t.priority DESC, t.available_at, t.seq
+            LIMIT :limit
+        )
+        UNION ALL
+        (
+            SELECT t.seq, t.queue, t.priority, t.available_at, t.size
+            FROM mq_tasks AS t
+            WHERE lanes.type <> '' AND t.type <> ''
+                AND t.tenant_id = :tenant_id AND t.queue = lanes.queue AND t.status = 'ready' AND t.type = lanes.type
+                AND (t.expires_at IS NULL OR t.expires_at > :now)
+                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+            ORDER BY t.priority DESC, t.available_at, t.seq
+            LIMIT :limit
+        )
+    ) AS best
+),
+ranked AS (
+    SELECT seq, priority, place,
+        row_number() OVER (PARTITION BY queue, priority ORDER BY available_at, seq) AS turn
+    FROM candidates
+    ORDER BY priority DESC, turn, place
+    LIMIT :limit
+),
+picked AS (
+    SELECT t.seq, r.priority, r.turn, r.place, t.size
+    FROM ranked AS r JOIN mq_tasks AS t ON t.seq = r.seq
+    WHERE t.status = 'ready' AND t.priority = r.priority
+    FOR UPDATE OF t SKIP LOCKED
+),
+numbered AS (
+    SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    FROM picked
+    WINDOW in_order AS (ORDER BY priority DESC, turn, place)
+),
+claimed AS (
+    UPDATE mq_tasks AS t
+    SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
+        lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], lease_until = :lease_until, leased_at = :now,
+        first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
+        updated_at = :now
+    FROM numbered AS n
+    WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
+    RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+)
+SELECT (SELECT count(*) FROM ranked) AS candidates, claimed.*
+FROM (VALUES (1)) AS always (one) LEFT JOIN claimed ON true
+
+-- name: next_available
+-- When the next task of these lanes is due, or may come back because its lease ends.
+SELECT min(next_at) AS next_at
+FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue text, type text) CROSS JOIN LATERAL (
+    (
+        SELECT t.available_at AS next_at
+        FROM mq_tasks AS t
+        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue AND t.status = 'scheduled'
+            AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
+            AND (l.type IS NULL OR t.type = l.type)
+        ORDER BY t.available_at
+        LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT t.lease_until
+        FROM mq_tasks AS t
+        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue AND t.status = 'leased'
+            AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
+            AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
+            AND (l.type IS NULL OR t.type = l.type)
+        ORDER BY t.lease_until
+        LIMIT 1
+    )
+) AS upcoming
+
+-- name: extend_many
+-- The leases end that long from now.
+UPDATE mq_tasks AS t SET lease_until = m.lease_until, updated_at = :now
+FROM jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (seq bigint, lease_until timestamptz)
+WHERE t.seq = m.seq
+
+-- name: return_many
+-- Back to the queue, without a lease.
+UPDATE mq_tasks AS t
+SET status = m.status, attempts = m.attempts, available_at = m.available_at,
+    lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL,
+    last_token_hash = m.token_hash, last_token_fate = m.token_fate,
+    last_error = coalesce(m.error, t.last_error), last_error_at = coalesce(m.error_at, t.last_error_at),
+    updated_at = m.at
+FROM {moves}
+WHERE t.seq = m.seq
+
+-- name: archive_many
+-- Into the history; the live rows go in the same transaction.
+INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
+SELECT t.tenant_id, t.id, {moved}, m.status, m.result, m.at, m.keep_until
+FROM {moves}
+JOIN mq_tasks AS t ON t.seq = m.seq
+
+-- name: bury_many
+-- Into the dead letters; the live rows go in the same transaction.
+INSERT INTO mq_task_dlq (tenant_id, task_id, {described}, reason, failed_at)
+SELECT t.tenant_id, t.id, {moved}, m.reason, m.at
+FROM {moves}
+JOIN mq_tasks AS t ON t.seq = m.seq
+
+-- name: entomb_many
+-- A done task whose dedupe key is held on: only the key and the id stay.
+UPDATE mq_tasks AS t
+SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = '', meta = '{}', size = 0,
+    lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
+FROM {moves}
+WHERE t.seq = m.seq
+
+-- name: delete_many
+DELETE FROM mq_tasks WHERE seq = ANY(CAST(:seqs AS bigint[]))
+
+-- name: insert_attempts
+INSERT INTO mq_task_attempts (
+    tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success, reason
+)
+SELECT :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
+FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
+    task_id text, queue text, type text, attempt_no int, worker_id text, started_at timestamptz,
+    finished_at timestamptz, success boolean, reason text
+)
+
+-- name: find_finished
+-- How these tasks ended, as far as is known, and under which token.
+SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate
+FROM mq_task_history
+WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
+UNION ALL
+SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate
+FROM mq_task_dlq
+WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
+
+-- name: get_live
+SELECT {live_task}, t.status, t.lease_owner, t.lease_until
+FROM mq_tasks AS t
+WHERE t.tenant_id = :tenant_id AND t.id = :id
+
+-- name: get_finished
+-- The task of that id that finished last.
+SELECT {finished_task}, f.status, f.result, f.finished_at
+FROM mq_task_history AS f
+WHERE f.tenant_id = :tenant_id AND f.task_id = :id
+UNION ALL
+SELECT {finished_task}, 'dead', NULL, f.failed_at
+FROM mq_task_dlq AS f
+WHERE f.tenant_id = :tenant_id AND f.task_id = :id
+ORDER BY finished_at DESC, row_id DESC
+LIMIT 1
+
+-- name: list_live
+-- Live tasks in order of acceptance, each in the state that it has by now.
+SELECT * FROM (
+    SELECT {live_task},
+        CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
+        CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
+        CASE
+            WHEN t.lease_until > :now THEN 'leased'
+            WHEN t.status = 'leased' AND t.max_attempts > 0 AND t.attempts >= t.max_attempts THEN 'dead'
+            WHEN t.expires_at <= :now THEN 'expired'
+            WHEN t.available_at <= :now THEN 'ready'
+            ELSE 'scheduled'
+        END AS status
+    FROM mq_tasks AS t
+    WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+        AND (CAST(:queue AS text) IS NULL OR t.queue = :queue)
+        AND (CAST(:topic AS text) IS NULL OR t.topic = :topic)
+        AND (CAST(:type AS text) IS NULL OR t.type = :type)
+) AS live
+WHERE status IN ('scheduled', 'ready', 'leased') AND (CAST(:status AS text) IS NULL OR status = :status)
+ORDER BY seq
+LIMIT :limit
+
+-- name: list_finished
+SELECT {finished_task}, f.status, f.result, f.finished_at
+FROM mq_task_history AS f
+WHERE f.tenant_id = :tenant_id AND f.status = :status
+    AND (CAST(:queue AS text) IS NULL OR f.queue = :queue)
+    AND (CAST(:topic AS text) IS NULL OR f.topic = :topic)
+    AND (CAST(:type AS text) IS NULL OR f.type = :type)
+    AND (CAST(:after_at AS timestamptz) IS NULL OR (f.finished_at, f.id) < (:after_at, CAST(:after_id AS bigint)))
+ORDER BY f.finished_at DESC, f.id DESC
+LIMIT :limit
+
+-- name: list_attempts
+-- The attempts of one task, not those of an earlier one that had its id.
+SELECT id, attempt_no, worker_id, started_at, finished_at, success, reason
+FROM mq_task_attempts
+WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at AND (started_at, id) > (:after_at, :after_id)
+ORDER BY started_at, id
+LIMIT :limit
+
+-- name: edit_task
+UPDATE mq_tasks
+SET priority = coalesce(CAST(:priority AS int), priority), available_at = :available_at, status = :status,
+    max_attempts = coalesce(CAST(:max_attempts AS int), max_attempts),
+    expires_at = coalesce(CAST(:expires_at AS timestamptz), expires_at), updated_at = :now
+WHERE seq = :seq
+
+-- name: list_dead_letters
+SELECT {finished_task}, f.reason, f.failed_at
+FROM mq_task_dlq AS f
+WHERE {letters}
+    AND (CAST(:after_at AS timestamptz) IS NULL OR (f.failed_at, f.id) < (:after_at, CAST(:after_id AS bigint)))
+ORDER BY f.failed_at DESC, f.id DESC
+LIMIT :limit
+
+-- name: count_dead_letters
+SELECT count(*) AS letters, coalesce(max(f.id), 0) AS last_id FROM mq_task_dlq AS f WHERE {letters}
+
+-- name: lock_dead_letter
+-- The newest dead letter of a task, locked.
+SELECT f.id AS row_id, f.task_id, f.queue, f.dedupe_key, f.attempts, f.max_attempts, f.expires_at, f.created_at
+FROM mq_task_dlq AS f
+WHERE f.tenant_id = :tenant_id AND f.task_id = :id
+ORDER BY f.failed_at DESC, f.id DESC
+LIMIT 1
+FOR UPDATE
+
+-- name: lock_dead_letters
+-- Some dead letters, oldest first, locked; those that somebody else is moving are left to them.
+SELECT f.id AS row_id, f.task_id, f.queue, f.dedupe_key, f.attempts, f.max_attempts, f.expires_at, f.created_at
+FROM mq_task_dlq AS f
+WHERE {letters} AND f.id > :after_id AND f.id <= :last_id
+ORDER BY f.id
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: restore_many
+-- Dead letters back to the queue; one whose id or dedupe key is taken after all is left out.
+INSERT INTO mq_tasks (
+    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
+    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    first_leased_at, last_worker, last_token_hash, last_token_fate, last_error, last_error_at, created_at, updated_at
+)
+SELECT
+    f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
+    f.meta, octet_length(f.payload) + octet_length(f.meta), f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
+    r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
+    f.last_token_hash, f.last_token_fate, f.last_error, f.last_error_at, f.created_at, :now
+FROM jsonb_to_recordset(CAST(:letters AS jsonb)) AS r (
+    row_id bigint, status text, attempts int, max_attempts int, available_at timestamptz, expires_at timestamptz
+)
+JOIN mq_task_dlq AS f ON f.id = r.row_id
+ORDER BY f.id
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: delete_dead_letters
+DELETE FROM mq_task_dlq WHERE id = ANY(CAST(:row_ids AS bigint[]))

@@ -1,0 +1,262 @@
+"""The store of tasks on a SQL database: each method is one transaction, whatever the dialect."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+from app.domain import commands
+from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task, TaskState, TokenFate
+from app.domain.transitions import Move, acked, failed, nacked, released
+from app.repository import dead_letters, reading
+from app.repository.dead_letters import Span
+from app.repository.enqueueing import enqueue_many
+from app.repository.moving import OVERDUE_BATCH, move_finished_by_time, move_overdue
+from app.repository.reserving import reserve_many
+from app.repository.schema import check_schema
+from app.repository.session import Database, Session
+from app.repository.settling import extend_many, settle_many
+
+Result = TypeVar("Result")
+
+# Lists may lag behind the clock by two seconds: enough batches for that, and then they are answered.
+MAX_CATCH_UP_BATCHES = 20
+
+
+class SqlRepository:
+    """See `protocol.Repository`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def enqueue_many(
+        self, tenant_id: str, tasks: Sequence[NewTask], now: datetime | None = None
+    ) -> list[Enqueued]:
+        return await self._database.write(lambda session: enqueue_many(session, tenant_id, tasks), now)
+
+    async def reserve_many(self, request: commands.ReserveRequest, now: datetime | None = None) -> commands.Reserved:
+        return await self._database.write(lambda session: reserve_many(session, request), now)
+
+    async def extend_many(
+        self, tenant_id: str, items: Sequence[commands.ExtendItem], now: datetime | None = None
+    ) -> list[commands.ExtendOutcome]:
+        return await self._database.write(lambda session: extend_many(session, tenant_id, items), now)
+
+    async def ack_many(
+        self, tenant_id: str, items: Sequence[commands.AckItem], now: datetime | None = None
+    ) -> list[commands.SettleOutcome]:
+        return await self._database.write(
+            lambda session: settle_many(session, tenant_id, items, _ack, TokenFate.ACKED), now
+        )
+
+    async def nack_many(
+        self, tenant_id: str, items: Sequence[commands.NackItem], now: datetime | None = None
+    ) -> list[commands.SettleOutcome]:
+        return await self._database.write(lambda session: settle_many(session, tenant_id, items, _nack), now)
+
+    async def release_many(
+        self, tenant_id: str, items: Sequence[commands.ReleaseItem], now: datetime | None = None
+    ) -> list[commands.SettleOutcome]:
+        return await self._database.write(lambda session: settle_many(session, tenant_id, items, _release), now)
+
+    async def fail_many(
+        self, tenant_id: str, items: Sequence[commands.FailItem], now: datetime | None = None
+    ) -> list[commands.SettleOutcome]:
+        return await self._database.write(
+            lambda session: settle_many(session, tenant_id, items, _fail, TokenFate.FAILED), now
+        )
+
+    async def get_task(self, tenant_id: str, task_id: str, now: datetime | None = None) -> Task:
+        return await self._look(tenant_id, task_id, reading.get_task, now)
+
+    async def list_attempts(
+        self,
+        tenant_id: str,
+        task_id: str,
+        limit: int,
+        after: commands.AttemptKey | None,
+        now: datetime | None = None,
+    ) -> commands.Page[Attempt, commands.AttemptKey]:
+        look = partial(reading.list_attempts, limit=limit, after=after)
+        return await self._look(tenant_id, task_id, look, now)
+
+    async def list_live(
+        self,
+        tenant_id: str,
+        task_filter: commands.TaskFilter,
+        limit: int,
+        after: commands.LiveKey | None,
+        now: datetime | None = None,
+    ) -> commands.Page[Task, commands.LiveKey]:
+        return await self._database.read(
+            lambda session: reading.list_live(session, tenant_id, task_filter, limit, after), now
+        )
+
+    async def list_finished(
+        self,
+        tenant_id: str,
+        task_filter: commands.TaskFilter,
+        limit: int,
+        after: commands.FinishedKey | None,
+        now: datetime | None = None,
+    ) -> commands.Page[Task, commands.FinishedKey]:
+        await self._catch_up(tenant_id, task_filter.queue, now)
+        return await self._database.read(
+            lambda session: reading.list_finished(session, tenant_id, task_filter, limit, after), now
+        )
+
+    async def edit_task(
+        self, tenant_id: str, task_id: str, edit: commands.TaskEdit, now: datetime | None = None
+    ) -> Task:
+        return await self._database.write(lambda session: reading.edit_task(session, tenant_id, task_id, edit), now)
+
+    async def cancel_task(self, tenant_id: str, task_id: str, *, force: bool, now: datetime | None = None) -> str:
+        return await self._database.write(
+            lambda session: reading.cancel_task(session, tenant_id, task_id, force=force), now
+        )
+
+    async def get_dead_letter(self, tenant_id: str, task_id: str, now: datetime | None = None) -> DeadLetter:
+        return await self._look(tenant_id, task_id, dead_letters.get_dead_letter, now)
+
+    async def list_dead_letters(
+        self,
+        tenant_id: str,
+        letters: commands.DeadLetterFilter,
+        limit: int,
+        after: commands.FinishedKey | None,
+        now: datetime | None = None,
+    ) -> commands.Page[DeadLetter, commands.FinishedKey]:
+        await self._catch_up(tenant_id, letters.queue, now)
+        return await self._database.read(
+            lambda session: dead_letters.list_dead_letters(session, tenant_id, letters, limit, after), now
+        )
+
+    async def requeue_dead_letter(
+        self, tenant_id: str, task_id: str, request: commands.RequeueRequest, now: datetime | None = None
+    ) -> commands.Requeued:
+        async def requeue(session: Session) -> str:
+            await reading.move_task_if_overdue(session, tenant_id, task_id)
+            return await dead_letters.requeue_one(session, tenant_id, task_id, request)
+
+        queue = await self._write_or_try(requeue, now, dry_run=request.dry_run)
+        left = await self._count(tenant_id, commands.DeadLetterFilter(ids=[task_id]), now)
+        return commands.Requeued(1, 0, left.letters, {queue: 1})
+
+    async def requeue_dead_letters(
+        self, tenant_id: str, request: commands.RequeueRequest, now: datetime | None = None
+    ) -> commands.Requeued:
+        await self._catch_up(tenant_id, request.filter.queue, now)
+        span = Span(0, (await self._count(tenant_id, request.filter, now)).last_id)
+        queues: Counter[str] = Counter()
+        skipped = 0
+        while (room := _room(request, queues.total())) > 0:
+            requeue = partial(dead_letters.requeue_some, tenant_id=tenant_id, request=request, span=span, limit=room)
+            looked = await self._write_or_try(requeue, now, dry_run=request.dry_run)
+            if looked.after_id is None:
+                break
+            span = replace(span, after_id=looked.after_id)
+            skipped += looked.skipped
+            queues.update(looked.queues)
+        left = await self._count(tenant_id, request.filter, now)
+        return commands.Requeued(queues.total(), skipped, left.letters, dict(queues))
+
+    async def delete_dead_letter(self, tenant_id: str, task_id: str, now: datetime | None = None) -> None:
+        async def delete(session: Session) -> None:
+            await reading.move_task_if_overdue(session, tenant_id, task_id)
+            await dead_letters.delete_one(session, tenant_id, task_id)
+
+        await self._database.write(delete, now)
+
+    async def purge_dead_letters(
+        self, tenant_id: str, letters: commands.DeadLetterFilter, *, dry_run: bool, now: datetime | None = None
+    ) -> int:
+        await self._catch_up(tenant_id, letters.queue, now)
+        count = await self._count(tenant_id, letters, now)
+        if dry_run:
+            return count.letters
+        purged, span = 0, Span(0, count.last_id)
+        while True:
+            delete = partial(dead_letters.delete_some, tenant_id=tenant_id, letters=letters, span=span)
+            looked = await self._database.write(delete, now)
+            if looked.after_id is None:
+                return purged
+            span = replace(span, after_id=looked.after_id)
+            purged += len(looked.queues)
+
+    async def check(self) -> None:
+        await check_schema(self._database.dialect)
+
+    async def close(self) -> None:
+        await self._database.dialect.engine.dispose()
+
+    async def _look(
+        self,
+        tenant_id: str,
+        task_id: str,
+        look: Callable[[Session, str, str], Awaitable[Result]],
+        now: datetime | None,
+    ) -> Result:
+        """Looks at one task in the state that it has by now: if time has changed it, it is moved first."""
+
+        async def look_unless_overdue(session: Session) -> Result | None:
+            if await reading.is_task_overdue(session, tenant_id, task_id):
+                return None
+            return await look(session, tenant_id, task_id)
+
+        seen = await self._database.read(look_unless_overdue, now)
+        if seen is not None:
+            return seen
+        await self._database.write(lambda session: reading.move_task_if_overdue(session, tenant_id, task_id), now)
+        return await self._database.read(lambda session: look(session, tenant_id, task_id), now)
+
+    async def _catch_up(self, tenant_id: str, queue: str | None, now: datetime | None) -> None:
+        """Moves what time has finished to where lists of finished tasks look for it."""
+
+        async def move(session: Session) -> int:
+            if queue is None:
+                return await move_finished_by_time(session, tenant_id)
+            return await move_overdue(session, tenant_id, [queue])
+
+        for _ in range(MAX_CATCH_UP_BATCHES):
+            if await self._database.write(move, now) < OVERDUE_BATCH:
+                return
+
+    async def _count(
+        self, tenant_id: str, letters: commands.DeadLetterFilter, now: datetime | None
+    ) -> dead_letters.Count:
+        return await self._database.read(
+            lambda session: dead_letters.count_dead_letters(session, tenant_id, letters), now
+        )
+
+    async def _write_or_try(
+        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, *, dry_run: bool
+    ) -> Result:
+        """Does the work, or only sees what it would do."""
+        if not dry_run:
+            return await self._database.write(work, now)
+        return await self._database.rehearse(work, now)
+
+
+def _room(request: commands.RequeueRequest, requeued: int) -> int:
+    return dead_letters.BATCH if request.limit is None else request.limit - requeued
+
+
+def _ack(task: TaskState, item: commands.AckItem, now: datetime) -> Move:
+    return acked(task, now, item.result)
+
+
+def _nack(task: TaskState, item: commands.NackItem, now: datetime) -> Move:
+    if item.retry_at is not None:
+        return nacked(task, now, item.retry_at, item.error)
+    delay = item.backoff.delay_seconds(task.attempts) if item.delay_seconds is None else item.delay_seconds
+    return nacked(task, now, now + timedelta(seconds=delay), item.error)
+
+
+def _release(task: TaskState, item: commands.ReleaseItem, now: datetime) -> Move:
+    return released(task, now)
+
+
+def _fail(task: TaskState, item: commands.FailItem, now: datetime) -> Move:
+    return failed(task, now, item.reason)

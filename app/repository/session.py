@@ -1,0 +1,202 @@
+"""Transactions: one repository call is one of them, begun, retried and ended here."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import TypeVar
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.errors import Unavailable
+from app.domain.task import AttemptLog
+from app.domain.transitions import EndedAttempt
+from app.repository.dialect import Dialect, ErrorKind, Raced, Row
+
+Result = TypeVar("Result")
+AttemptsLostHook = Callable[[int], None]
+
+MAX_TRIES = 20
+ATTEMPT_LOG_PAUSE_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class Ending(Enum):
+    """How a transaction ends that goes well."""
+
+    READ = "nothing was changed"
+    COMMIT = "all of it is kept"
+    ROLLBACK = "all of it is taken back"
+
+
+class AttemptLogFailed(Exception):
+    """The log could not be written: the transaction is run again without it."""
+
+
+class Session:
+    """One transaction that has begun: runs named statements, and knows the instant at which they happen."""
+
+    def __init__(self, dialect: Dialect, connection: AsyncConnection, attempt_log: AttemptLog, *, log: bool) -> None:
+        self.dialect = dialect
+        self.now = datetime.max
+        self.attempts_lost = 0
+        self._connection = connection
+        self._attempt_log = attempt_log
+        self._log = log
+
+    async def rows(self, statement: str, **parameters: object) -> list[Row]:
+        """Runs a statement and returns its rows."""
+        encode = self.dialect.encode
+        result = await self._connection.execute(
+            self.dialect.statements[statement], {name: encode(value) for name, value in parameters.items()}
+        )
+        return [self.dialect.decode(row) for row in result.mappings()] if result.returns_rows else []
+
+    async def row(self, statement: str, **parameters: object) -> Row | None:
+        """The only row of a statement that has at most one."""
+        rows = await self.rows(statement, **parameters)
+        return rows[0] if rows else None
+
+    async def run(self, statement: str, **parameters: object) -> None:
+        await self.rows(statement, **parameters)
+
+    async def run_each(self, statement: str, records: Sequence[Row]) -> None:
+        """Runs a statement once for each record."""
+        encode = self.dialect.encode
+        await self._connection.execute(
+            self.dialect.statements[statement],
+            [{name: encode(value) for name, value in record.items()} for record in records],
+        )
+
+    async def log_attempts(self, tenant_id: str, attempts: Sequence[EndedAttempt]) -> None:
+        """Appends to the attempt log what its setting asks for; its failure never fails the caller's transition."""
+        wanted = [attempt for attempt in attempts if self._is_wanted(attempt)]
+        if not wanted:
+            return
+        if not self._log:
+            self.attempts_lost += len(wanted)
+            return
+        try:
+            await self.run("insert_attempts", tenant_id=tenant_id, attempts=[_attempt_record(a) for a in wanted])
+        except DBAPIError as error:
+            if self.dialect.kind_of(error) is ErrorKind.UNREACHABLE:
+                raise
+            raise AttemptLogFailed from error
+
+    def _is_wanted(self, attempt: EndedAttempt) -> bool:
+        return self._attempt_log is AttemptLog.ALL or (self._attempt_log is AttemptLog.FAILURES and not attempt.success)
+
+
+class Database:
+    """Runs work in transactions: deadlocks and races are retried, and every failure is one of ours."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        *,
+        timeout_seconds: float,
+        attempt_log: AttemptLog,
+        on_attempts_lost: AttemptsLostHook,
+    ) -> None:
+        self.dialect = dialect
+        self._timeout_seconds = timeout_seconds
+        self._attempt_log = attempt_log
+        self._on_attempts_lost = on_attempts_lost
+        self._log_paused_until = 0.0
+
+    async def read(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
+        """Runs work that changes nothing."""
+        return await self._run(work, now, Ending.READ)
+
+    async def write(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
+        """Runs work and commits it: when this returns, it is durable; when it raises, nothing was changed."""
+        return await self._run(work, now, Ending.COMMIT)
+
+    async def rehearse(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
+        """Runs work and takes it back, to see what it would do."""
+        return await self._run(work, now, Ending.ROLLBACK)
+
+    async def _run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, ending: Ending) -> Result:
+        for attempt in range(MAX_TRIES):
+            transaction = Transaction(self.dialect, self._attempt_log, ending, log=self._may_log())
+            try:
+                async with asyncio.timeout(self._timeout_seconds):
+                    result = await transaction.run(work, now)
+            except Raced:
+                continue
+            except AttemptLogFailed as failure:
+                self._pause_log(failure)
+            except (DBAPIError, PoolTimeout, OSError, TimeoutError) as error:
+                if not self._may_retry(error, transaction, attempt):
+                    raise self._translate_error(error, transaction) from error
+                await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
+            else:
+                self._count_lost(transaction.attempts_lost)
+                return result
+        raise Unavailable("The database is too contended to answer.")
+
+    def _may_retry(self, error: Exception, transaction: "Transaction", attempt: int) -> bool:
+        if transaction.committing or not isinstance(error, DBAPIError):
+            return False
+        kind = self.dialect.kind_of(error)
+        # A pooled connection may have died unnoticed: one more try gets a new one.
+        return kind is ErrorKind.TRANSIENT or (kind is ErrorKind.UNREACHABLE and attempt == 0)
+
+    def _translate_error(self, error: Exception, transaction: "Transaction") -> Exception:
+        known = not isinstance(error, DBAPIError) or self.dialect.kind_of(error) is not ErrorKind.OTHER
+        if not known:
+            return error
+        logger.warning("database unavailable: %s", type(error.__cause__ or error).__name__)
+        return Unavailable("The database does not answer.", applied=None if transaction.committing else False)
+
+    def _may_log(self) -> bool:
+        return time.monotonic() >= self._log_paused_until
+
+    def _pause_log(self, failure: AttemptLogFailed) -> None:
+        """A log that is locked would make every settle wait for its lock: leave it alone for a moment."""
+        self._log_paused_until = time.monotonic() + ATTEMPT_LOG_PAUSE_SECONDS
+        cause = failure.__cause__
+        logger.warning("attempt log not written: %s", type(getattr(cause, "orig", None) or cause).__name__)
+
+    def _count_lost(self, attempts: int) -> None:
+        if attempts:
+            self._on_attempts_lost(attempts)
+
+
+class Transaction:
+    """One try at some work; `committing` tells whether its outcome may be unknown."""
+
+    def __init__(self, dialect: Dialect, attempt_log: AttemptLog, ending: Ending, *, log: bool) -> None:
+        self.committing = False
+        self.attempts_lost = 0
+        self._dialect = dialect
+        self._attempt_log = attempt_log
+        self._ending = ending
+        self._log = log
+
+    async def run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None) -> Result:
+        async with self._dialect.connect(write=self._ending is not Ending.READ) as connection:
+            session = Session(self._dialect, connection, self._attempt_log, log=self._log)
+            session.now = await self._dialect.clock(session, now)
+            result = await work(session)
+            await self._end(connection)
+            self.attempts_lost = session.attempts_lost
+            return result
+
+    async def _end(self, connection: AsyncConnection) -> None:
+        if self._ending is not Ending.COMMIT:
+            await connection.rollback()
+            return
+        self.committing = True
+        await connection.commit()
+        self.committing = False
+
+
+def _attempt_record(attempt: EndedAttempt) -> dict[str, object]:
+    return {name: getattr(attempt, name) for name in EndedAttempt.__slots__}

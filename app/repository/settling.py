@@ -1,0 +1,112 @@
+"""What a worker may do with a task while its lease lasts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from app.domain.commands import Extended, ExtendItem, ExtendOutcome, LeaseRef, Settled, SettleOutcome
+from app.domain.errors import LeaseRefused, TaskNotFound, TaskNotLeased
+from app.domain.task import Status, TaskState, TokenFate
+from app.domain.transitions import Move, refusal, refusal_when_not_leased
+from app.repository.dialect import Row
+from app.repository.moving import apply_moves
+from app.repository.records import state_of
+from app.repository.session import Session
+
+Item = TypeVar("Item", bound=LeaseRef)
+Refusal = LeaseRefused | TaskNotFound
+
+
+async def settle_many(
+    session: Session,
+    tenant_id: str,
+    items: Sequence[Item],
+    decide: Callable[[TaskState, Item, datetime], Move],
+    repeatable: TokenFate | None = None,
+) -> list[SettleOutcome]:
+    """Moves each task whose token is right, and says of the others why not.
+
+    `repeatable`: the fate of a token that settled its task in this very way before, which is a success again.
+    """
+    moves: dict[str, Move] = {}
+    outcomes: list[SettleOutcome] = []
+    for item, found in zip(items, await _examine(session, tenant_id, items, repeatable), strict=True):
+        if not isinstance(found, TaskState):
+            outcomes.append(found)
+        elif item.id in moves and repeatable is None:
+            outcomes.append(TaskNotLeased(item.id))
+        else:
+            move = moves.setdefault(item.id, decide(found, item, session.now))
+            outcomes.append(Settled(item.id, found.queue, move.status, move.attempts, move.available_at))
+    await apply_moves(session, tenant_id, list(moves.values()))
+    return outcomes
+
+
+async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendItem]) -> list[ExtendOutcome]:
+    """Lets each lease whose token is right end that long from now."""
+    outcomes: list[ExtendOutcome] = []
+    ends: dict[int, datetime] = {}
+    for item, found in zip(items, await _examine(session, tenant_id, items, None), strict=True):
+        if isinstance(found, TaskState):
+            ends[found.seq] = session.now + timedelta(seconds=item.lease_seconds)
+            outcomes.append(Extended(item.id, ends[found.seq], session.now))
+        elif not isinstance(found, Settled):
+            outcomes.append(found)
+    if ends:
+        moves = [{"seq": seq, "lease_until": end} for seq, end in ends.items()]
+        await session.run("extend_many", moves=moves, now=session.now)
+    return outcomes
+
+
+async def _examine(
+    session: Session, tenant_id: str, items: Sequence[LeaseRef], repeatable: TokenFate | None
+) -> list[TaskState | SettleOutcome]:
+    """For each item the locked task if its token gives the right to it, else the answer."""
+    ids = sorted({item.id for item in items})
+    locked = [state_of(row) for row in await session.rows("lock_tasks", tenant_id=tenant_id, ids=ids)]
+    states = {state.id: state for state in locked}
+    held = {item for item in items if _is_held(states.get(item.id), item, session.now)}
+    finished = await _find_finished(session, tenant_id, [item for item in items if item not in held])
+    return [
+        states[item.id]
+        if item in held
+        else _answer(item, states.get(item.id), finished.get(item.id, []), repeatable, session.now)
+        for item in items
+    ]
+
+
+def _is_held(state: TaskState | None, item: LeaseRef, now: datetime) -> bool:
+    return state is not None and refusal(state, item.token_hash, now) is None
+
+
+async def _find_finished(session: Session, tenant_id: str, items: Sequence[LeaseRef]) -> Mapping[str, list[Row]]:
+    finished: dict[str, list[Row]] = {}
+    if items:
+        ids = sorted({item.id for item in items})
+        for row in await session.rows("find_finished", tenant_id=tenant_id, ids=ids):
+            finished.setdefault(row["task_id"], []).append(row)
+    return finished
+
+
+def _answer(
+    item: LeaseRef, state: TaskState | None, finished: Sequence[Row], repeatable: TokenFate | None, now: datetime
+) -> SettleOutcome:
+    """A success again if this token did the same before, else the reason why not."""
+    ended = next((row for row in finished if row["last_token_hash"] == item.token_hash), None)
+    if ended is not None and repeatable is not None and ended["last_token_fate"] == repeatable:
+        return Settled(item.id, ended["queue"], Status(ended["status"]), ended["attempts"], ended["available_at"])
+    if state is not None:
+        return _answer_live(item, state, repeatable, now)
+    if ended is not None:
+        return refusal_when_not_leased(item.id, item.token_hash, ended["last_token_fate"], item.token_hash)
+    return TaskNotLeased(item.id) if finished else TaskNotFound(item.id)
+
+
+def _answer_live(item: LeaseRef, state: TaskState, repeatable: TokenFate | None, now: datetime) -> SettleOutcome:
+    """A task that this token failed, and that was requeued since, is still one that it failed."""
+    if repeatable is TokenFate.FAILED and (state.last_token_hash, state.last_token_fate) == (
+        item.token_hash,
+        TokenFate.FAILED,
+    ):
+        return Settled(item.id, state.queue, Status.DEAD, state.attempts, state.available_at)
+    return refusal(state, item.token_hash, now) or TaskNotLeased(item.id)

@@ -1,0 +1,134 @@
+"""An SQLite file, through aiosqlite: one writer at a time, decided by `BEGIN IMMEDIATE`."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import URL, Connection, RowMapping, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.domain.commands import ReserveRequest
+from app.repository.claiming import lease_picked, pick_parameters
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Row, lanes
+from app.repository.pool import PoolSettings
+from app.repository.session import Session
+
+OLDEST_VERSION = (3, 35, 0)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+# The columns that hold them, by name, since an integer does not tell.
+INSTANTS = frozenset({
+    "available_at", "created_at", "dedupe_until", "expires_at", "failed_at", "finished_at", "first_leased_at",
+    "last_error_at", "lease_until", "leased_at", "next_at", "started_at", "updated_at",
+})  # fmt: skip
+
+
+def connect_sqlite(url: URL, pool: PoolSettings) -> AsyncEngine:
+    """An engine on a file, which is made if it is not there."""
+    if sqlite3.sqlite_version_info < OLDEST_VERSION:
+        raise ValueError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed")
+    if not url.database or url.database == ":memory:":
+        raise ValueError("an SQLite database must be a file, for example sqlite:///leasemq.db")
+    engine = create_async_engine(
+        url.set(drivername="sqlite+aiosqlite"),
+        pool_size=pool.size,
+        max_overflow=0,
+        pool_timeout=pool.timeout_seconds,
+        connect_args={"timeout": pool.timeout_seconds},
+    )
+    event.listen(engine.sync_engine, "connect", _prepare_connection)
+    event.listen(engine.sync_engine, "begin", _begin)
+    return engine
+
+
+def _prepare_connection(connection: Any, record: object) -> None:
+    # The driver would begin transactions by itself, and too late: only at the first change.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    write = connection.get_execution_options().get("write", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+class SQLite(Dialect):
+    name = "sqlite"
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        super().__init__(engine)
+        # SQLite's own waiting for the writer sleeps and retries; within a process a queue is fair and costs nothing.
+        self._writer = asyncio.Lock()
+
+    @asynccontextmanager
+    async def connect(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
+        if not write:
+            async with self._connection(write=False) as connection:
+                yield connection
+            return
+        async with self._writer, self._connection(write=True) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _connection(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
+        async with self.engine.connect() as connection:
+            await connection.execution_options(write=write)
+            await connection.begin()
+            yield connection
+
+    async def clock(self, session: Session, now: datetime | None) -> datetime:
+        return now or datetime.now(UTC)
+
+    def encode(self, value: object) -> object:
+        if isinstance(value, datetime):
+            return _microseconds(value)
+        if isinstance(value, list):
+            return json.dumps(value, default=_microseconds, ensure_ascii=False)
+        return value
+
+    def decode(self, row: RowMapping) -> Row:
+        return {
+            name: EPOCH + value * MICROSECOND if name in INSTANTS and value is not None else value
+            for name, value in row.items()
+        }
+
+    async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
+        await session.run_each("insert_tasks", [{**task, "tenant_id": tenant_id, "now": session.now} for task in tasks])
+
+    async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
+        await session.run("restore_many", now=session.now, letters=list(letters))
+
+    async def claim(self, session: Session, request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
+        parameters = pick_parameters(session, request, len(tokens))
+        if len(request.queues) == 1 and not request.types:
+            picked = await session.rows("pick_queue", queue=request.queues[0], **parameters)
+        else:
+            picked = await session.rows("rank_lanes", lanes=lanes(request), **parameters)
+        return Claimed(await lease_picked(session, request, tokens, picked))
+
+    def kind_of(self, error: DBAPIError) -> ErrorKind:
+        code = getattr(error.orig, "sqlite_errorcode", None)
+        # Extended codes carry the kind of error in their low byte.
+        kind = None if code is None else code & 0xFF
+        if kind in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}:
+            return ErrorKind.UNREACHABLE
+        if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB}:
+            return ErrorKind.UNREACHABLE
+        return ErrorKind.OTHER
+
+    @asynccontextmanager
+    async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:
+        # The transaction that the migrations run in is the lock.
+        yield
+
+
+def _microseconds(instant: datetime) -> int:
+    return (instant - EPOCH) // MICROSECOND

@@ -1,0 +1,35 @@
+"""Named SQL statements, read from the `.sql` file that stands next to each adapter.
+
+A file holds `-- name: …` and `-- part: …` blocks. A part is a piece of text that several statements share, which name
+it as `{part}`.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+from sqlalchemy import TextClause, bindparam, text
+
+_HEADER = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
+_EXPANDING = re.compile(r"\bIN :(\w+)")
+
+
+def load_statements(dialect: str) -> Mapping[str, TextClause]:
+    """All statements of a dialect by name."""
+    return {name: _prepare(sql) for name, sql in read_statements(dialect).items()}
+
+
+def read_statements(dialect: str) -> Mapping[str, str]:
+    """The text of all statements of a dialect by name, in the order of the file."""
+    blocks = _HEADER.split(files(__package__).joinpath(f"{dialect}.sql").read_text("utf-8"))[1:]
+    parts: dict[str, str] = {}
+    statements: dict[str, str] = {}
+    for kind, name, sql in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
+        whole = re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], sql.strip())
+        (statements if kind == "name" else parts)[name] = whole
+    return statements
+
+
+def _prepare(sql: str) -> TextClause:
+    """`IN :list` takes a list of any length."""
+    return text(sql).bindparams(*(bindparam(name, expanding=True) for name in set(_EXPANDING.findall(sql))))
