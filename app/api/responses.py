@@ -1,0 +1,23 @@
+"""JSON responses, and how the OpenAPI document tells of refusals."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from fastapi import Response
+
+from app.api.errors import STATUS_OF_CODE
+from app.api.replies import Problem
+
+
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
+
+
+def refuses(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """What a route answers when it refuses, beside what every route may answer."""
+    told: dict[int, list[str]] = {}
+    for code in (*codes, "invalid_request", "unavailable"):
+        told.setdefault(STATUS_OF_CODE[code], []).append(f"`{code}`")
+    content = {"application/problem+json": {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
+    return {status: {"description": ", ".join(names), "content": content} for status, names in sorted(told.items())}

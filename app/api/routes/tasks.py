@@ -1,0 +1,71 @@
+"""Look at tasks, change and cancel them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from app.api import views
+from app.api.cursor import decode_cursor, encode_cursor
+from app.api.dependencies import Tasks, TenantId
+from app.api.fields import TaskId
+from app.api.json_body import JsonRoute
+from app.api.queries import PagingParameters, TaskParameters
+from app.api.replies import AttemptListReply, SettleReply, TaskListReply, TaskReply
+from app.api.requests import EditBody
+from app.api.responses import json_response, refuses
+from app.domain.commands import AttemptKey, FinishedKey, LiveKey
+from app.domain.task import LIVE_STATUSES, Status
+
+router = APIRouter(prefix="/v1", tags=["tasks"], route_class=JsonRoute)
+
+
+@router.get("/tasks", response_model=TaskListReply, responses=refuses())
+async def list_tasks(query: TaskParameters, tenant_id: TenantId, tasks: Tasks) -> Response:
+    """Live tasks in order of acceptance, or those that finished in one way, newest first."""
+    wanted = query.to_filter()
+    if wanted.status is None or wanted.status in LIVE_STATUSES:
+        live = await tasks.list_live(tenant_id, wanted, query.limit, decode_cursor(query.cursor, LiveKey))
+        items, cursor = live.items, encode_cursor(live.next_key)
+    else:
+        finished = await tasks.list_finished(tenant_id, wanted, query.limit, decode_cursor(query.cursor, FinishedKey))
+        items, cursor = finished.items, encode_cursor(finished.next_key)
+    return json_response(views.page([views.task(task) for task in items], cursor))
+
+
+@router.get("/tasks/{task_id}", response_model=TaskReply, responses=refuses("task_not_found"))
+async def get_task(task_id: TaskId, tenant_id: TenantId, tasks: Tasks) -> Response:
+    """The task in whatever state."""
+    return json_response(views.task(await tasks.get(tenant_id, task_id)))
+
+
+@router.get("/tasks/{task_id}/attempts", response_model=AttemptListReply, responses=refuses("task_not_found"))
+async def list_attempts(task_id: TaskId, query: PagingParameters, tenant_id: TenantId, tasks: Tasks) -> Response:
+    """The attempts in order of start, the running one included."""
+    page = await tasks.attempts(tenant_id, task_id, query.limit, decode_cursor(query.cursor, AttemptKey))
+    return json_response(views.page([views.attempt(item) for item in page.items], encode_cursor(page.next_key)))
+
+
+@router.patch(
+    "/tasks/{task_id}",
+    response_model=TaskReply,
+    responses=refuses("task_not_found", "task_leased", "task_finished", "unsupported_media_type"),
+)
+async def edit_task(task_id: TaskId, body: EditBody, tenant_id: TenantId, tasks: Tasks) -> Response:
+    """Changes a task that waits."""
+    return json_response(views.task(await tasks.edit(tenant_id, task_id, body.to_edit())))
+
+
+@router.delete(
+    "/tasks/{task_id}",
+    response_model=SettleReply,
+    responses=refuses("task_not_found", "task_leased", "task_finished"),
+)
+async def cancel_task(
+    task_id: TaskId,
+    tenant_id: TenantId,
+    tasks: Tasks,
+    force: Annotated[bool, Query(description="Also a leased one: its token is void from then on.")] = False,
+) -> Response:
+    """Cancels the task."""
+    await tasks.cancel(tenant_id, task_id, force=force)
+    return json_response({"id": task_id, "status": Status.CANCELLED})

@@ -1,0 +1,118 @@
+"""What callers get to see: tasks and outcomes as JSON, payloads spliced in as they were given."""
+
+import base64
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from app.domain.commands import Extended, Requeued, Reserved, Settled
+from app.domain.errors import LeaseMQError
+from app.domain.task import Attempt, DeadLetter, Enqueued, Task
+
+Json = dict[str, Any]
+
+
+def instant(value: datetime | None) -> str | None:
+    """RFC 3339 in UTC, with microseconds also when they are zero."""
+    return None if value is None else value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def enqueued(outcome: Enqueued) -> Json:
+    return {
+        "id": outcome.id,
+        "queue": outcome.queue,
+        "status": outcome.status,
+        "available_at": instant(outcome.available_at),
+        "existed": outcome.existed,
+    }
+
+
+def task(task: Task) -> Json:
+    return {
+        "id": task.id,
+        "tenant_id": task.tenant_id,
+        "queue": task.queue,
+        "topic": task.topic,
+        "publish_id": task.publish_id,
+        "type": task.type,
+        **_payload(task),
+        "content_type": task.payload.content_type,
+        "meta": msgspec.Raw(task.meta.encode()),
+        "priority": task.priority,
+        "dedupe_key": task.dedupe_key,
+        "status": task.status,
+        "attempts": task.attempts,
+        "max_attempts": task.max_attempts,
+        "available_at": instant(task.available_at),
+        "expires_at": instant(task.expires_at),
+        "timeout_seconds": task.timeout_seconds,
+        "lease_owner": task.lease_owner,
+        "lease_until": instant(task.lease_until),
+        "last_error": task.last_error,
+        "last_error_at": instant(task.last_error_at),
+        "result": None if task.result is None else msgspec.Raw(task.result.encode()),
+        "created_at": instant(task.created_at),
+        "updated_at": instant(task.updated_at),
+        "first_leased_at": instant(task.first_leased_at),
+        "finished_at": instant(task.finished_at),
+    }
+
+
+def reserved(reserved: Reserved) -> Json:
+    return {
+        "tasks": [{**task(lease.task), "lease_token": lease.lease_token} for lease in reserved.tasks],
+        "server_time": instant(reserved.server_time),
+        "next_available_at": instant(reserved.next_available_at),
+    }
+
+
+def extended(outcome: Extended) -> Json:
+    return {"lease_until": instant(outcome.lease_until), "server_time": instant(outcome.server_time)}
+
+
+def settled(outcome: Settled) -> Json:
+    return {"id": outcome.id, "status": outcome.status}
+
+
+def nacked(outcome: Settled) -> Json:
+    return {**settled(outcome), "attempts": outcome.attempts, "available_at": instant(outcome.available_at)}
+
+
+def refused(task_id: str, error: LeaseMQError) -> Json:
+    return {"id": task_id, "ok": False, "code": error.code, "detail": error.detail}
+
+
+def attempt(attempt: Attempt) -> Json:
+    return {
+        "attempt_no": attempt.attempt_no,
+        "worker_id": attempt.worker_id,
+        "started_at": instant(attempt.started_at),
+        "finished_at": instant(attempt.finished_at),
+        "success": attempt.success,
+        "reason": attempt.reason,
+    }
+
+
+def dead_letter(letter: DeadLetter) -> Json:
+    return {
+        **task(letter.task),
+        "task_id": letter.task.id,
+        "reason": letter.reason,
+        "failed_at": instant(letter.failed_at),
+    }
+
+
+def requeued(requeued: Requeued) -> Json:
+    return {"requeued": requeued.requeued, "skipped": requeued.skipped, "remaining": requeued.remaining}
+
+
+def page(items: Sequence[Json], next_cursor: str | None) -> Json:
+    return {"items": items, "next_cursor": next_cursor}
+
+
+def _payload(task: Task) -> Json:
+    if task.payload.is_json:
+        return {"payload": msgspec.Raw(task.payload.data)}
+    return {"payload_base64": base64.b64encode(task.payload.data).decode()}

@@ -1,0 +1,102 @@
+"""The composition root: settings in, application out."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from sqlalchemy.exc import DBAPIError
+
+from app.api.application import build_application
+from app.logs import configure_logs
+from app.metrics import Metrics
+from app.repository.dialect import Dialect, ErrorKind
+from app.repository.factory import connect_dialect, open_repository
+from app.repository.pool import PoolSettings
+from app.repository.schema import SchemaMismatch, check_schema, migrate
+from app.service.dead_letters import DeadLetterService
+from app.service.health import HealthService
+from app.service.tasks import TaskService
+from app.settings import LogFormat, Settings
+
+START_RETRY_SECONDS = 0.5
+
+logger = logging.getLogger(__name__)
+
+
+class StartFailed(Exception):
+    """The service cannot start; the text says why, in a line for people."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application on a database whose schema is prepared."""
+    metrics = Metrics(settings.metrics_max_queues)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        repository = open_repository(
+            connect(settings),
+            timeout_seconds=settings.database_timeout_seconds,
+            attempt_log=settings.attempt_log,
+            on_attempts_lost=metrics.attempts_lost.inc,
+        )
+        app.state.metrics = metrics
+        app.state.health = HealthService(repository)
+        app.state.tasks = TaskService(repository, metrics, wait_poll_seconds=settings.wait_poll_seconds)
+        app.state.dead_letters = DeadLetterService(repository, metrics)
+        yield
+        await repository.close()
+
+    return build_application(version("leasemq"), metrics, any_host=settings.insecure, lifespan=lifespan)
+
+
+def create_app_from_environment() -> FastAPI:
+    """What each server process runs."""
+    settings = Settings.from_environment()
+    configure_logs(settings.log_level, as_json=settings.log_format is LogFormat.JSON)
+    return create_app(settings)
+
+
+def connect(settings: Settings) -> Dialect:
+    """Raises `StartFailed` for a URL that is not one."""
+    pool = PoolSettings(
+        size=settings.database_pool_size,
+        timeout_seconds=settings.database_timeout_seconds,
+        lock_timeout_seconds=settings.database_lock_timeout_seconds,
+    )
+    try:
+        return connect_dialect(settings.database_url, pool)
+    except ValueError as error:
+        raise StartFailed(f"MQ_DATABASE_URL: {error}") from error
+
+
+async def prepare_database(settings: Settings, *, change: bool) -> None:
+    """Waits for the database, and brings its schema up to date or, without `change`, sees that it is."""
+    dialect = connect(settings)
+    try:
+        await _wait_for(dialect, settings.start_wait_seconds)
+        await (migrate(dialect) if change else check_schema(dialect))
+    except SchemaMismatch as error:
+        raise StartFailed(str(error)) from error
+    except DBAPIError as error:
+        raise StartFailed(f"The database refused: {error.orig}") from error
+    finally:
+        await dialect.engine.dispose()
+
+
+async def _wait_for(dialect: Dialect, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            async with dialect.connect(write=False):
+                return
+        except (DBAPIError, OSError, TimeoutError) as error:
+            if isinstance(error, DBAPIError) and dialect.kind_of(error) is ErrorKind.OTHER:
+                raise
+            if time.monotonic() > deadline:
+                raise StartFailed(f"The database does not answer: {error.__class__.__name__}: {error}") from error
+            logger.warning("waiting for the database")
+            await asyncio.sleep(START_RETRY_SECONDS)

@@ -1,0 +1,1 @@
+"""What the queue does for its callers, over whatever store."""

@@ -1,0 +1,12 @@
+"""Whether the queue can be used."""
+
+from app.repository.protocol import Repository
+
+
+class HealthService:
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    async def check(self) -> None:
+        """Raises `Unavailable` unless the database answers and has this version's schema."""
+        await self._repository.check()
