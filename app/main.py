@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from app.api.application import build_application
 from app.logs import configure_logs
 from app.metrics import Metrics
-from app.repository.dialect import Dialect, ErrorKind
+from app.repository.dialect import Dialect, ErrorKind, UnsuitableServer
 from app.repository.factory import connect_dialect, open_repository
 from app.repository.pool import PoolSettings
 from app.repository.schema import SchemaMismatch, check_schema, migrate
@@ -79,7 +79,7 @@ async def prepare_database(settings: Settings, *, change: bool) -> None:
     try:
         await _wait_for(dialect, settings.start_wait_seconds)
         await (migrate(dialect) if change else check_schema(dialect))
-    except SchemaMismatch as error:
+    except (SchemaMismatch, UnsuitableServer) as error:
         raise StartFailed(str(error)) from error
     except DBAPIError as error:
         raise StartFailed(f"The database refused: {error.orig}") from error
@@ -91,12 +91,13 @@ async def _wait_for(dialect: Dialect, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            async with dialect.connect(write=False):
+            async with dialect.connect(write=False) as connection:
+                await dialect.check_server(connection)
                 return
         except (DBAPIError, OSError, TimeoutError) as error:
             if isinstance(error, DBAPIError) and dialect.kind_of(error) is ErrorKind.OTHER:
                 raise
             if time.monotonic() > deadline:
-                raise StartFailed(f"The database does not answer: {error.__class__.__name__}: {error}") from error
+                raise StartFailed(f"The database does not answer: {getattr(error, 'orig', error)}") from error
             logger.warning("waiting for the database")
             await asyncio.sleep(START_RETRY_SECONDS)

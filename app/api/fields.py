@@ -103,7 +103,10 @@ def _check_meta(raw: RawJson) -> RawJson:
 def _check_storable(raw: RawJson) -> RawJson:
     # Only an escape can smuggle them in: as they are, JSON does not allow them.
     if raw.find(b"\\u") >= 0:
-        _check_texts(json.loads(raw))
+        try:
+            _check_texts(json.loads(raw))
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
     return raw
 
 

@@ -77,6 +77,7 @@ class FailItem(LeaseRef):
 @dataclass(frozen=True, slots=True)
 class Extended:
     id: str
+    queue: str
     lease_until: datetime
     server_time: datetime
 

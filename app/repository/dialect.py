@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import RowMapping
+from sqlalchemy import RowMapping, TextClause
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -61,6 +61,10 @@ class Dialect(ABC):
     async def clock(self, session: "Session", now: datetime | None) -> datetime:
         """The instant at which the transaction happens."""
 
+    def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
+        """A named statement and its parameters as the driver takes them."""
+        return self.statements[statement], {name: self.encode(value) for name, value in parameters.items()}
+
     @abstractmethod
     def encode(self, value: object) -> object:
         """A Python value as a bind parameter: instants, lists, and lists of records in the dialect's own way."""
@@ -86,15 +90,23 @@ class Dialect(ABC):
         """What an error of this database's driver means."""
 
     @abstractmethod
+    async def check_server(self, connection: AsyncConnection) -> None:
+        """Raises `UnsuitableServer` for one that the statements cannot run on."""
+
+    @abstractmethod
     def migration_lock(self, connection: AsyncConnection) -> AbstractAsyncContextManager[None]:
         """Held while the schema is looked at and changed, so that replicas that start together take turns."""
+
+
+class UnsuitableServer(Exception):
+    """The database server is too old, or set up in a way that would corrupt data; the text says how."""
 
 
 class Raced(Exception):
     """Somebody else was faster: nothing is wrong, the transaction only has to look again."""
 
 
-def lanes(request: ReserveRequest) -> list[dict[str, object]]:
+def lanes_of(request: ReserveRequest) -> list[dict[str, object]]:
     """A lane is a queue, or one type of a queue: each is in order by itself, and has an index that says so."""
     types: Sequence[str | None] = request.types or (None,)
     return [

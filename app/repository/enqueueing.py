@@ -72,8 +72,11 @@ def _existing(state: TaskState) -> Enqueued:
 
 
 def _accepted(task: NewTask, session: Session, *, existed: bool) -> Enqueued:
-    due_at = task.due_at(session.now)
-    return Enqueued(task.id, task.queue, _status(task, session), due_at, existed)
+    expires_at = task.expiry_at(session.now)
+    # A task that comes too late is accepted, and over: the row says so as soon as somebody looks.
+    too_late = expires_at is not None and expires_at <= session.now
+    status = Status.EXPIRED if too_late else _status(task, session)
+    return Enqueued(task.id, task.queue, status, task.due_at(session.now), existed)
 
 
 def _status(task: NewTask, session: Session) -> Status:

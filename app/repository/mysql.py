@@ -2,20 +2,24 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import cast
 
-from sqlalchemy import URL, RowMapping, text
+from sqlalchemy import URL, RowMapping, TextClause, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, lanes
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, UnsuitableServer, lanes_of
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
+from app.repository.statements import repeat_for_lanes
+
+OLDEST_VERSION = (8, 0, 16)
 
 DUPLICATE = 1062
 TRANSIENT = frozenset({1213, 3572})
@@ -53,6 +57,14 @@ class MySQL(Dialect):
         assert row is not None
         return cast(datetime, row["now"])
 
+    def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
+        if "lanes" not in parameters:
+            return super().prepare(statement, parameters)
+        shared = {name: self.encode(value) for name, value in parameters.items() if name != "lanes"}
+        lanes = cast(Sequence[Row], parameters["lanes"])
+        of_lanes = {f"{name}_{index}": lane[name] for index, lane in enumerate(lanes) for name in lane}
+        return repeat_for_lanes(self.statements[statement], len(lanes)), shared | of_lanes
+
     def encode(self, value: object) -> object:
         if isinstance(value, datetime):
             return _naive(value)
@@ -86,7 +98,7 @@ class MySQL(Dialect):
         if len(request.queues) == 1 and not request.types:
             picked = await session.rows("pick_queue", queue=request.queues[0], **parameters)
             return Claimed(await lease_picked(session, request, tokens, picked))
-        ranked = await session.rows("rank_lanes", lanes=lanes(request), **parameters)
+        ranked = await session.rows("rank_lanes", lanes=lanes_of(request), **parameters)
         if not ranked:
             return Claimed([])
         locked = {row["seq"]: row for row in await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked])}
@@ -102,6 +114,12 @@ class MySQL(Dialect):
         if error.connection_invalidated or code in UNREACHABLE:
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER
+
+    async def check_server(self, connection: AsyncConnection) -> None:
+        version = str((await connection.execute(text("SELECT version()"))).scalar_one())
+        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+        if "mariadb" in version.lower() or numbers < OLDEST_VERSION:
+            raise UnsuitableServer(f"MySQL 8.0.16 or newer is needed, and MariaDB is not MySQL; this is {version}.")
 
     @asynccontextmanager
     async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:

@@ -83,19 +83,16 @@ VALUES (
 -- Whether time has changed anything in these queues that nobody has moved yet.
 SELECT
     EXISTS (
-        SELECT 1 FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN :queues
-            AND status = 'leased' AND lease_until <= :now
+        SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
+        WHERE tenant_id = :tenant_id AND queue IN :queues AND lease_until <= :now
     )
     OR EXISTS (
-        SELECT 1 FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN :queues
-            AND status = 'scheduled' AND available_at <= :now
+        SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
+        WHERE tenant_id = :tenant_id AND queue IN :queues AND status = 'scheduled' AND available_at <= :now
     )
     OR EXISTS (
-        SELECT 1 FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN :queues
-            AND status IN ('scheduled', 'ready') AND expires_at <= :now
+        SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
+        WHERE tenant_id = :tenant_id AND queue IN :queues AND status IN ('scheduled', 'ready') AND expires_at <= :now
     ) AS overdue
 
 -- name: lock_overdue
@@ -104,25 +101,23 @@ SELECT {state}
 FROM mq_tasks AS t
 JOIN (
     (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN :queues
-            AND status = 'leased' AND lease_until <= :now
-        ORDER BY lease_until LIMIT :limit
+        SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
+        WHERE tenant_id = :tenant_id AND queue IN :queues AND lease_until <= :now
+        LIMIT :limit
     )
     UNION
     (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN :queues
-            AND status = 'scheduled' AND available_at <= :now
-        ORDER BY available_at LIMIT :limit
+        SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
+        WHERE tenant_id = :tenant_id AND queue IN :queues AND status = 'scheduled' AND available_at <= :now
+        LIMIT :limit
     )
     UNION
     (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN :queues
-            AND status IN ('scheduled', 'ready') AND expires_at <= :now
-        ORDER BY expires_at LIMIT :limit
+        SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
+        WHERE tenant_id = :tenant_id AND queue IN :queues AND status IN ('scheduled', 'ready') AND expires_at <= :now
+        LIMIT :limit
     )
+    LIMIT :limit
 ) AS overdue ON overdue.seq = t.seq
 FOR UPDATE OF t SKIP LOCKED
 
@@ -169,32 +164,21 @@ FOR UPDATE SKIP LOCKED
 -- The best of every lane without a lock, merged. Among equal priorities the queues take turns.
 SELECT best.seq, best.priority,
     row_number() OVER (PARTITION BY best.queue, best.priority ORDER BY best.available_at, best.seq) AS turn
-FROM JSON_TABLE(:lanes, '$[*]' COLUMNS (
-    queue VARCHAR(255) PATH '$.queue', type VARCHAR(255) PATH '$.type', place INT PATH '$.place'
-)) AS lanes CROSS JOIN LATERAL (
+FROM (
+    -- each lane, by UNION ALL: in a LATERAL join its rows would all be sorted
     (
-        SELECT t.seq, t.queue, t.priority, t.available_at
+        SELECT t.seq, t.queue, t.priority, t.available_at, :place AS place
         FROM mq_tasks AS t
-        WHERE lanes.type IS NULL
-            AND t.tenant_id = :tenant_id AND t.queue = lanes.queue COLLATE utf8mb4_0900_bin AND t.status = 'ready'
+        WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+            AND (:type IS NULL OR t.type = :type)
             AND (t.expires_at IS NULL OR t.expires_at > :now)
             AND t.id NOT IN :exclude_ids
         ORDER BY t.priority DESC, t.available_at, t.seq
         LIMIT :limit
     )
-    UNION ALL
-    (
-        SELECT t.seq, t.queue, t.priority, t.available_at
-        FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = lanes.queue COLLATE utf8mb4_0900_bin AND t.status = 'ready'
-            AND t.type = lanes.type COLLATE utf8mb4_0900_bin
-            AND (t.expires_at IS NULL OR t.expires_at > :now)
-            AND t.id NOT IN :exclude_ids
-        ORDER BY t.priority DESC, t.available_at, t.seq
-        LIMIT :limit
-    )
+    -- end of lane
 ) AS best
-ORDER BY best.priority DESC, turn, lanes.place
+ORDER BY best.priority DESC, turn, best.place
 LIMIT :limit
 
 -- name: lock_ranked
@@ -219,29 +203,29 @@ SELECT {live_task}, t.status, t.lease_owner, t.lease_until FROM mq_tasks AS t WH
 -- name: next_available
 -- When the next task of these lanes is due, or may come back because its lease ends.
 SELECT min(next_at) AS next_at
-FROM JSON_TABLE(:lanes, '$[*]' COLUMNS (
-    queue VARCHAR(255) PATH '$.queue', type VARCHAR(255) PATH '$.type'
-)) AS l CROSS JOIN LATERAL (
+FROM (
+    -- each lane, by UNION ALL
     (
         SELECT t.available_at AS next_at
-        FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue COLLATE utf8mb4_0900_bin AND t.status = 'scheduled'
+        FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
+        WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'scheduled'
             AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
-            AND (l.type IS NULL OR t.type = l.type COLLATE utf8mb4_0900_bin)
+            AND (:type IS NULL OR t.type = :type)
         ORDER BY t.available_at
         LIMIT 1
     )
     UNION ALL
     (
         SELECT t.lease_until
-        FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue COLLATE utf8mb4_0900_bin AND t.status = 'leased'
+        FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_leased)
+        WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.lease_until IS NOT NULL
             AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
             AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
-            AND (l.type IS NULL OR t.type = l.type COLLATE utf8mb4_0900_bin)
+            AND (:type IS NULL OR t.type = :type)
         ORDER BY t.lease_until
         LIMIT 1
     )
+    -- end of lane
 ) AS upcoming
 
 -- name: extend_many

@@ -12,12 +12,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, lanes
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, UnsuitableServer, lanes_of
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
 # Any number will do, as long as all replicas take the same.
 MIGRATION_LOCK = 0x4C656173654D51
+
+OLDEST_VERSION = 130000
+SERVER_SETTINGS = """
+SELECT
+    CAST(current_setting('server_version_num') AS integer) AS version,
+    current_setting('server_encoding') AS encoding
+"""
 
 TRANSIENT = frozenset({"40001", "40P01"})
 DUPLICATE = "23505"
@@ -97,7 +104,7 @@ class PostgreSQL(Dialect):
         if len(request.queues) == 1 and not request.types:
             rows = await session.rows("claim_queue", queue=request.queues[0], **parameters)
             return Claimed(_in_order(rows))
-        rows = await session.rows("claim_lanes", lanes=lanes(request), **parameters)
+        rows = await session.rows("claim_lanes", lanes=lanes_of(request), **parameters)
         claimed = _in_order(row for row in rows if row["position"] is not None)
         return Claimed(claimed, raced=not claimed and rows[0]["candidates"] > 0)
 
@@ -110,6 +117,13 @@ class PostgreSQL(Dialect):
         if error.connection_invalidated or not state or state.startswith(UNREACHABLE_CLASSES):
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER
+
+    async def check_server(self, connection: AsyncConnection) -> None:
+        row = (await connection.execute(text(SERVER_SETTINGS))).one()
+        if row.version < OLDEST_VERSION:
+            raise UnsuitableServer(f"PostgreSQL {OLDEST_VERSION // 10000} or newer is needed.")
+        if row.encoding != "UTF8":
+            raise UnsuitableServer(f"The database's encoding must be UTF8; it is {row.encoding}.")
 
     @asynccontextmanager
     async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:

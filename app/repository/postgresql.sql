@@ -81,49 +81,65 @@ ON CONFLICT DO NOTHING
 RETURNING id
 
 -- name: probe_overdue
--- Whether time has changed anything in these queues that nobody has moved yet.
-SELECT
-    EXISTS (
-        SELECT FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
-            AND status = 'leased' AND lease_until <= :now
-    )
-    OR EXISTS (
-        SELECT FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
-            AND status = 'scheduled' AND available_at <= :now
-    )
-    OR EXISTS (
-        SELECT FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
-            AND status IN ('scheduled', 'ready') AND expires_at <= :now
-    ) AS overdue
+-- Whether time has changed anything in these queues that nobody has moved yet: the first of each kind tells.
+SELECT EXISTS (
+    SELECT
+    FROM unnest(CAST(:queues AS text[])) AS q (queue) CROSS JOIN LATERAL (
+        (
+            SELECT t.lease_until AS at FROM mq_tasks AS t
+            WHERE t.tenant_id = :tenant_id AND t.queue = q.queue AND t.status = 'leased'
+            ORDER BY t.lease_until
+            LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT t.available_at FROM mq_tasks AS t
+            WHERE t.tenant_id = :tenant_id AND t.queue = q.queue AND t.status = 'scheduled'
+            ORDER BY t.available_at
+            LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT t.expires_at FROM mq_tasks AS t
+            WHERE t.tenant_id = :tenant_id AND t.queue = q.queue
+                AND t.status IN ('scheduled', 'ready') AND t.expires_at IS NOT NULL
+            ORDER BY t.expires_at
+            LIMIT 1
+        )
+    ) AS first
+    WHERE first.at <= :now
+) AS overdue
 
 -- name: lock_overdue
 -- Tasks of these queues that time has changed, locked; those that somebody else is moving are left to them.
 SELECT {state}
 FROM mq_tasks AS t
 JOIN (
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
-            AND status = 'leased' AND lease_until <= :now
-        ORDER BY lease_until LIMIT :limit
-    )
-    UNION
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
-            AND status = 'scheduled' AND available_at <= :now
-        ORDER BY available_at LIMIT :limit
-    )
-    UNION
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue = ANY(CAST(:queues AS text[]))
-            AND status IN ('scheduled', 'ready') AND expires_at <= :now
-        ORDER BY expires_at LIMIT :limit
-    )
+    SELECT DISTINCT first.seq
+    FROM unnest(CAST(:queues AS text[])) AS q (queue) CROSS JOIN LATERAL (
+        (
+            SELECT o.seq FROM mq_tasks AS o
+            WHERE o.tenant_id = :tenant_id AND o.queue = q.queue AND o.status = 'leased' AND o.lease_until <= :now
+            ORDER BY o.lease_until
+            LIMIT :limit
+        )
+        UNION ALL
+        (
+            SELECT o.seq FROM mq_tasks AS o
+            WHERE o.tenant_id = :tenant_id AND o.queue = q.queue AND o.status = 'scheduled' AND o.available_at <= :now
+            ORDER BY o.available_at
+            LIMIT :limit
+        )
+        UNION ALL
+        (
+            SELECT o.seq FROM mq_tasks AS o
+            WHERE o.tenant_id = :tenant_id AND o.queue = q.queue
+                AND o.status IN ('scheduled', 'ready') AND o.expires_at <= :now
+            ORDER BY o.expires_at
+            LIMIT :limit
+        )
+    ) AS first
+    LIMIT :limit
 ) AS overdue ON overdue.seq = t.seq
 FOR UPDATE OF t SKIP LOCKED
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from app.domain.commands import Reserved, ReserveRequest
 from app.domain.lease_token import new_lease_token
 from app.domain.task import ReservedTask
-from app.repository.dialect import Claimed, lanes
+from app.repository.dialect import Claimed, lanes_of
 from app.repository.moving import move_overdue
 from app.repository.records import live_task_of
 from app.repository.session import Session
@@ -41,5 +41,5 @@ async def _claim(session: Session, request: ReserveRequest, tokens: list[str]) -
 
 
 async def _next_available_at(session: Session, request: ReserveRequest) -> datetime | None:
-    row = await session.row("next_available", tenant_id=request.tenant_id, lanes=lanes(request))
+    row = await session.row("next_available", tenant_id=request.tenant_id, lanes=lanes_of(request))
     return None if row is None else row["next_at"]

@@ -52,10 +52,7 @@ class Session:
 
     async def rows(self, statement: str, **parameters: object) -> list[Row]:
         """Runs a statement and returns its rows."""
-        encode = self.dialect.encode
-        result = await self._connection.execute(
-            self.dialect.statements[statement], {name: encode(value) for name, value in parameters.items()}
-        )
+        result = await self._connection.execute(*self.dialect.prepare(statement, parameters))
         return [self.dialect.decode(row) for row in result.mappings()] if result.returns_rows else []
 
     async def row(self, statement: str, **parameters: object) -> Row | None:

@@ -49,7 +49,7 @@ async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendIt
     for item, found in zip(items, await _examine(session, tenant_id, items, None), strict=True):
         if isinstance(found, TaskState):
             ends[found.seq] = session.now + timedelta(seconds=item.lease_seconds)
-            outcomes.append(Extended(item.id, ends[found.seq], session.now))
+            outcomes.append(Extended(item.id, found.queue, ends[found.seq], session.now))
         elif not isinstance(found, Settled):
             outcomes.append(found)
     if ends:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, RowMapping, event
@@ -14,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Row, lanes
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Row, lanes_of
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -34,6 +35,8 @@ def connect_sqlite(url: URL, pool: PoolSettings) -> AsyncEngine:
         raise ValueError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed")
     if not url.database or url.database == ":memory:":
         raise ValueError("an SQLite database must be a file, for example sqlite:///leasemq.db")
+    if not Path(url.database).absolute().parent.is_dir():
+        raise ValueError(f"there is no directory {Path(url.database).absolute().parent}")
     engine = create_async_engine(
         url.set(drivername="sqlite+aiosqlite"),
         pool_size=pool.size,
@@ -111,7 +114,7 @@ class SQLite(Dialect):
         if len(request.queues) == 1 and not request.types:
             picked = await session.rows("pick_queue", queue=request.queues[0], **parameters)
         else:
-            picked = await session.rows("rank_lanes", lanes=lanes(request), **parameters)
+            picked = await session.rows("rank_lanes", lanes=lanes_of(request), **parameters)
         return Claimed(await lease_picked(session, request, tokens, picked))
 
     def kind_of(self, error: DBAPIError) -> ErrorKind:
@@ -120,9 +123,13 @@ class SQLite(Dialect):
         kind = None if code is None else code & 0xFF
         if kind in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}:
             return ErrorKind.UNREACHABLE
-        if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB}:
+        if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER
+
+    async def check_server(self, connection: AsyncConnection) -> None:
+        # The library's version was looked at when the engine was made.
+        pass
 
     @asynccontextmanager
     async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:

@@ -61,7 +61,8 @@ FROM (
     SELECT json_extract(value, '$.queue') AS queue, json_extract(value, '$.dedupe_key') AS dedupe_key
     FROM json_each(:keys)
 ) AS k
-JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.queue = k.queue AND t.dedupe_key = k.dedupe_key
+-- CROSS JOIN keeps the order: the keys first.
+CROSS JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.queue = k.queue AND t.dedupe_key = k.dedupe_key
 
 -- name: insert_tasks
 -- New tasks in input order; a taken id or dedupe key is an error.
@@ -104,22 +105,23 @@ JOIN (
         SELECT seq FROM mq_tasks
         WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
             AND status = 'leased' AND lease_until <= :now
-        ORDER BY lease_until LIMIT :limit
+        LIMIT :limit
     )
     UNION
     SELECT seq FROM (
         SELECT seq FROM mq_tasks
         WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
             AND status = 'scheduled' AND available_at <= :now
-        ORDER BY available_at LIMIT :limit
+        LIMIT :limit
     )
     UNION
     SELECT seq FROM (
         SELECT seq FROM mq_tasks
         WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
             AND status IN ('scheduled', 'ready') AND expires_at <= :now
-        ORDER BY expires_at LIMIT :limit
+        LIMIT :limit
     )
+    LIMIT :limit
 ) AS overdue ON overdue.seq = t.seq
 
 -- name: lock_finished_by_time

@@ -1,17 +1,20 @@
 """Named SQL statements, read from the `.sql` file that stands next to each adapter.
 
 A file holds `-- name: …` and `-- part: …` blocks. A part is a piece of text that several statements share, which name
-it as `{part}`.
+it as `{part}`. What stands between `-- each lane` and `-- end of lane` is repeated for every lane, by UNION ALL.
 """
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 
 from sqlalchemy import TextClause, bindparam, text
 
 _HEADER = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
 _EXPANDING = re.compile(r"\bIN :(\w+)")
+_LANE = re.compile(r"-- each lane[^\n]*\n(.*?)-- end of lane\n", re.DOTALL)
+_OF_LANE = re.compile(r":(queue|type|place)\b")
 
 
 def load_statements(dialect: str) -> Mapping[str, TextClause]:
@@ -28,6 +31,16 @@ def read_statements(dialect: str) -> Mapping[str, str]:
         whole = re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], sql.strip())
         (statements if kind == "name" else parts)[name] = whole
     return statements
+
+
+@cache
+def repeat_for_lanes(statement: TextClause, lanes: int) -> TextClause:
+    """A statement for so many lanes: the parameters of each lane are named with its number behind."""
+
+    def repeated(match: re.Match[str]) -> str:
+        return "UNION ALL".join(_OF_LANE.sub(rf":\1_{lane}", match[1]) for lane in range(lanes))
+
+    return _prepare(_LANE.sub(repeated, statement.text))
 
 
 def _prepare(sql: str) -> TextClause:

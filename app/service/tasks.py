@@ -78,21 +78,28 @@ class TaskService:
         for item in items:
             check_lease_seconds(item.lease_seconds)
         outcomes = await self._repository.extend_many(tenant_id, items)
-        for outcome in outcomes:
-            self._metrics.count_operation("extend", "", _outcome(outcome))
+        self._count_settled("extend", outcomes)
         return outcomes
 
     async def ack_many(self, tenant_id: str, items: Sequence[AckItem]) -> list[SettleOutcome]:
-        return self._count_settled("ack", await self._repository.ack_many(tenant_id, items))
+        outcomes = await self._repository.ack_many(tenant_id, items)
+        self._count_settled("ack", outcomes)
+        return outcomes
 
     async def nack_many(self, tenant_id: str, items: Sequence[NackItem]) -> list[SettleOutcome]:
-        return self._count_settled("nack", await self._repository.nack_many(tenant_id, items))
+        outcomes = await self._repository.nack_many(tenant_id, items)
+        self._count_settled("nack", outcomes)
+        return outcomes
 
     async def release_many(self, tenant_id: str, items: Sequence[ReleaseItem]) -> list[SettleOutcome]:
-        return self._count_settled("release", await self._repository.release_many(tenant_id, items))
+        outcomes = await self._repository.release_many(tenant_id, items)
+        self._count_settled("release", outcomes)
+        return outcomes
 
     async def fail_many(self, tenant_id: str, items: Sequence[FailItem]) -> list[SettleOutcome]:
-        return self._count_settled("fail", await self._repository.fail_many(tenant_id, items))
+        outcomes = await self._repository.fail_many(tenant_id, items)
+        self._count_settled("fail", outcomes)
+        return outcomes
 
     async def get(self, tenant_id: str, task_id: str) -> Task:
         return await self._repository.get_task(tenant_id, task_id)
@@ -139,11 +146,12 @@ class TaskService:
         for queue, times in Counter(lease.task.queue for lease in reserved.tasks).items():
             self._metrics.count_operation("reserve", queue, "ok", times)
 
-    def _count_settled(self, operation: str, outcomes: list[SettleOutcome]) -> list[SettleOutcome]:
-        for outcome in outcomes:
-            queue = outcome.queue if isinstance(outcome, Settled) else ""
-            self._metrics.count_operation(operation, queue, _outcome(outcome))
-        return outcomes
+    def _count_settled(self, operation: str, outcomes: Sequence[Settled | Extended | LeaseMQError]) -> None:
+        counts = Counter(
+            ("", outcome.code) if isinstance(outcome, LeaseMQError) else (outcome.queue, "ok") for outcome in outcomes
+        )
+        for (queue, told), times in counts.items():
+            self._metrics.count_operation(operation, queue, told, times)
 
 
 def check_lease_seconds(seconds: float) -> None:
@@ -152,7 +160,3 @@ def check_lease_seconds(seconds: float) -> None:
         raise InvalidRequest(
             f"lease_seconds is over the queue's max_lease_seconds of {longest:g}", location=("body", "lease_seconds")
         )
-
-
-def _outcome(outcome: Settled | Extended | LeaseMQError) -> str:
-    return outcome.code if isinstance(outcome, LeaseMQError) else "ok"
