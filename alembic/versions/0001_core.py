@@ -50,6 +50,8 @@ def described() -> Iterator[sa.Column[object]]:
     yield sa.Column("payload_is_json", sa.Boolean(), nullable=False)
     yield sa.Column("content_type", text(255), nullable=False)
     yield sa.Column("meta", sa.Text(), nullable=False)
+    # About how many bytes the task adds to a reply.
+    yield sa.Column("size", sa.Integer(), nullable=False)
     yield sa.Column("priority", sa.Integer(), nullable=False)
     yield sa.Column("dedupe_key", text(128))
     yield sa.Column("dedupe_seconds", sa.Double(), nullable=False)
@@ -89,7 +91,6 @@ def create_tasks() -> None:
         sa.Column("id", text(64)),
         sa.Column("tombstone_id", text(64)),
         *described(),
-        sa.Column("size", sa.Integer(), nullable=False),
         sa.Column("status", text(16), nullable=False),
         sa.Column("lease_owner", text(128)),
         sa.Column("lease_token_hash", text(32)),

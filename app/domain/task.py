@@ -70,7 +70,9 @@ class NewTask:
 
     def size(self) -> int:
         """About how many bytes the task adds to a reply."""
-        return len(self.payload.data) + len(self.meta)
+        data = len(self.payload.data)
+        in_reply = data if self.payload.is_json else 4 * -(-data // 3)
+        return in_reply + len(self.meta.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_
     t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
 
 -- part: described
-queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, priority, dedupe_key, dedupe_seconds,
-    attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
+queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
+    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
     last_token_fate, last_error, last_error_at, created_at
 
 -- part: live_task
@@ -34,8 +34,8 @@ f.id AS row_id, f.tenant_id, f.task_id AS id, f.queue, f.topic, f.publish_id, f.
 ) AS m
 
 -- part: moved
-t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.priority, t.dedupe_key,
-    t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
+t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
+    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
     t.last_worker, m.token_hash, m.token_fate, coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at),
     t.created_at
 
@@ -424,7 +424,7 @@ INSERT INTO mq_tasks (
 )
 SELECT
     f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
-    f.meta, length(f.payload) + length(CAST(f.meta AS BLOB)), f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
+    f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
     r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
     f.last_token_hash, f.last_token_fate, f.last_error, f.last_error_at, f.created_at, :now
 FROM (
