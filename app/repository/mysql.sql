@@ -1,5 +1,5 @@
 -- MySQL. The statements stand in the same order in the file of every dialect.
--- `:moves` and the like are JSON arrays of objects; `:now` is never NULL except in `clock`.
+-- `:moves` and the like are JSON arrays of objects; `:now` is NULL only in `clock`.
 
 -- part: state
 t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
@@ -8,8 +8,8 @@ t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
-    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
-    last_token_fate, last_error, last_error_at, created_at
+    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker,
+    last_token_hash, last_token_fate, last_error, last_error_at, created_at
 
 -- part: live_task
 t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
@@ -33,9 +33,9 @@ JSON_TABLE(:moves, '$[*]' COLUMNS (
 
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
-    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
-    t.last_worker, m.token_hash, m.token_fate, coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at),
-    t.created_at
+    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
+    t.first_leased_at, t.last_worker, m.token_hash, m.token_fate,
+    coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at), t.created_at
 
 -- part: letters
 f.tenant_id = :tenant_id
@@ -275,7 +275,8 @@ DELETE FROM mq_tasks WHERE seq IN :seqs
 INSERT INTO mq_task_attempts (
     tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success, reason
 )
-SELECT :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
+SELECT
+    :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
 FROM JSON_TABLE(:attempts, '$[*]' COLUMNS (
     task_id VARCHAR(64) PATH '$.task_id', queue VARCHAR(255) PATH '$.queue', type VARCHAR(255) PATH '$.type',
     attempt_no INT PATH '$.attempt_no', worker_id VARCHAR(128) PATH '$.worker_id',
@@ -348,7 +349,8 @@ LIMIT :limit
 -- The attempts of one task, not those of an earlier one that had its id.
 SELECT id, attempt_no, worker_id, started_at, finished_at, success, reason
 FROM mq_task_attempts
-WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at AND (started_at, id) > (:after_at, :after_id)
+WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at
+    AND (started_at, id) > (:after_at, :after_id)
 ORDER BY started_at, id
 LIMIT :limit
 

@@ -1,5 +1,5 @@
 -- PostgreSQL. The statements stand in the same order in the file of every dialect.
--- `:moves` and the like are JSON arrays of objects; `:now` is never NULL except in `clock`.
+-- `:moves` and the like are JSON arrays of objects; `:now` is NULL only in `clock`.
 
 -- part: state
 t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
@@ -8,8 +8,8 @@ t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
-    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
-    last_token_fate, last_error, last_error_at, created_at
+    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker,
+    last_token_hash, last_token_fate, last_error, last_error_at, created_at
 
 -- part: live_task
 t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
@@ -30,9 +30,9 @@ jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (
 
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
-    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
-    t.last_worker, m.token_hash, m.token_fate, coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at),
-    t.created_at
+    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
+    t.first_leased_at, t.last_worker, m.token_hash, m.token_fate,
+    coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at), t.created_at
 
 -- part: letters
 f.tenant_id = :tenant_id
@@ -332,8 +332,8 @@ JOIN mq_tasks AS t ON t.seq = m.seq
 -- name: entomb_many
 -- A done task whose dedupe key is held on: only the key and the id stay.
 UPDATE mq_tasks AS t
-SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = '', meta = '{}', size = 0,
-    lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
+SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = '', meta = '{}',
+    size = 0, lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
 FROM {moves}
 WHERE t.seq = m.seq
 
@@ -344,7 +344,8 @@ DELETE FROM mq_tasks WHERE seq = ANY(CAST(:seqs AS bigint[]))
 INSERT INTO mq_task_attempts (
     tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success, reason
 )
-SELECT :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
+SELECT
+    :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
 FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
     task_id text, queue text, type text, attempt_no int, worker_id text, started_at timestamptz,
     finished_at timestamptz, success boolean, reason text
@@ -415,7 +416,8 @@ LIMIT :limit
 -- The attempts of one task, not those of an earlier one that had its id.
 SELECT id, attempt_no, worker_id, started_at, finished_at, success, reason
 FROM mq_task_attempts
-WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at AND (started_at, id) > (:after_at, :after_id)
+WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at
+    AND (started_at, id) > (:after_at, :after_id)
 ORDER BY started_at, id
 LIMIT :limit
 

@@ -1,5 +1,6 @@
 -- SQLite. The statements stand in the same order in the file of every dialect.
--- `:moves` and the like are JSON arrays of objects; lists are JSON arrays too. One writer at a time: nothing needs locking.
+-- `:moves` and the like are JSON arrays of objects; lists are JSON arrays too.
+-- There is one writer at a time, so nothing needs locking.
 
 -- part: state
 t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
@@ -8,8 +9,8 @@ t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
-    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker, last_token_hash,
-    last_token_fate, last_error, last_error_at, created_at
+    dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker,
+    last_token_hash, last_token_fate, last_error, last_error_at, created_at
 
 -- part: live_task
 t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
@@ -35,9 +36,9 @@ f.id AS row_id, f.tenant_id, f.task_id AS id, f.queue, f.topic, f.publish_id, f.
 
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
-    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds, t.first_leased_at,
-    t.last_worker, m.token_hash, m.token_fate, coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at),
-    t.created_at
+    t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
+    t.first_leased_at, t.last_worker, m.token_hash, m.token_fate,
+    coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at), t.created_at
 
 -- part: letters
 f.tenant_id = :tenant_id
@@ -290,8 +291,8 @@ JOIN mq_tasks AS t ON t.seq = m.seq
 -- name: entomb_many
 -- A done task whose dedupe key is held on: only the key and the id stay.
 UPDATE mq_tasks AS t
-SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = x'', meta = '{}', size = 0,
-    lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
+SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = x'', meta = '{}',
+    size = 0, lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
 FROM {moves}
 WHERE t.seq = m.seq
 
@@ -302,7 +303,8 @@ DELETE FROM mq_tasks WHERE seq IN (SELECT value FROM json_each(:seqs))
 INSERT INTO mq_task_attempts (
     tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success, reason
 )
-SELECT :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
+SELECT
+    :tenant_id, a.task_id, a.queue, a.type, a.attempt_no, a.worker_id, a.started_at, a.finished_at, a.success, a.reason
 FROM (
     SELECT json_extract(value, '$.task_id') AS task_id, json_extract(value, '$.queue') AS queue,
         json_extract(value, '$.type') AS type, json_extract(value, '$.attempt_no') AS attempt_no,
@@ -377,7 +379,8 @@ LIMIT :limit
 -- The attempts of one task, not those of an earlier one that had its id.
 SELECT id, attempt_no, worker_id, started_at, finished_at, success, reason
 FROM mq_task_attempts
-WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at AND (started_at, id) > (:after_at, :after_id)
+WHERE tenant_id = :tenant_id AND task_id = :id AND started_at >= :created_at
+    AND (started_at, id) > (:after_at, :after_id)
 ORDER BY started_at, id
 LIMIT :limit
 
