@@ -20,6 +20,7 @@ from app.settings import LogFormat, Settings, SettingsError, unknown_variables, 
 
 USAGE_ERROR = 2
 GRACEFUL_SECONDS = 35
+WORKER_SECONDS = 30
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ def serve(settings: Settings, options: argparse.Namespace) -> int:
             server_header=False,
             log_config=None,
             timeout_graceful_shutdown=GRACEFUL_SECONDS,
+            # A worker that starts on a busy machine is slow, not dead.
+            timeout_worker_healthcheck=WORKER_SECONDS,
         )
     return 0
 

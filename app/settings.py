@@ -40,7 +40,7 @@ class Settings(BaseModel):
 
     database_url: str = Field(
         default="sqlite:///leasemq.db",
-        description="The store: `postgresql://…`, `mysql://…` (8.0.16 or newer) or `sqlite:///file.db`.",
+        description="The store: `postgresql://…`, `mysql://…` (8.0.17 or newer) or `sqlite:///file.db`.",
     )
     host: str = Field(default="127.0.0.1", description="The address to bind to.")
     port: int = Field(default=8080, ge=0, le=65535, description="The port to bind to; 0 takes a free one.")

@@ -69,6 +69,16 @@ def described() -> Iterator[sa.Column[object]]:
     yield sa.Column("created_at", INSTANT, nullable=False)
 
 
+def create_table(name: str, *parts: sa.schema.SchemaItem) -> None:
+    """What is there already is left: where DDL commits by itself, a migration that was cut off is run again."""
+    indexes = [part for part in parts if isinstance(part, sa.Index)]
+    op.create_table(name, *(part for part in parts if not isinstance(part, sa.Index)), **TABLE_OPTIONS)
+    there = {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(name)}
+    for index in indexes:
+        if index.name not in there:
+            op.create_index(index.name, name, list(index.expressions), unique=index.unique, **index.dialect_kwargs)
+
+
 def upgrade() -> None:
     create_tasks()
     create_history()
@@ -82,7 +92,7 @@ def downgrade() -> None:
 
 
 def create_tasks() -> None:
-    op.create_table(
+    create_table(
         "mq_tasks",
         # The order of acceptance.
         sa.Column("seq", NUMBER, sa.Identity(), primary_key=True, autoincrement=True),
@@ -115,7 +125,6 @@ def create_tasks() -> None:
         ),
         sa.CheckConstraint("(last_token_hash IS NULL) = (last_token_fate IS NULL)", "ck_mq_tasks_last_token"),
         *task_indexes(op.get_bind().dialect.name),
-        **TABLE_OPTIONS,
     )
 
 
@@ -145,7 +154,7 @@ def partial(name: str, *columns: Any, where: str, unique: bool = False) -> sa.In
 
 
 def create_history() -> None:
-    op.create_table(
+    create_table(
         "mq_task_history",
         sa.Column("id", NUMBER, sa.Identity(), primary_key=True, autoincrement=True),
         sa.Column("tenant_id", text(64), nullable=False),
@@ -160,12 +169,11 @@ def create_history() -> None:
         sa.Index("ix_mq_task_history_task", "tenant_id", "task_id"),
         sa.Index("ix_mq_task_history_finished", "tenant_id", "status", "finished_at", "id"),
         sa.Index("ix_mq_task_history_queue", "tenant_id", "queue", "status", "finished_at", "id"),
-        **TABLE_OPTIONS,
     )
 
 
 def create_dead_letters() -> None:
-    op.create_table(
+    create_table(
         "mq_task_dlq",
         sa.Column("id", NUMBER, sa.Identity(), primary_key=True, autoincrement=True),
         sa.Column("tenant_id", text(64), nullable=False),
@@ -176,12 +184,11 @@ def create_dead_letters() -> None:
         sa.Index("ix_mq_task_dlq_task", "tenant_id", "task_id"),
         sa.Index("ix_mq_task_dlq_failed", "tenant_id", "failed_at", "id"),
         sa.Index("ix_mq_task_dlq_queue", "tenant_id", "queue", "failed_at", "id"),
-        **TABLE_OPTIONS,
     )
 
 
 def create_attempts() -> None:
-    op.create_table(
+    create_table(
         "mq_task_attempts",
         sa.Column("id", NUMBER, sa.Identity(), primary_key=True, autoincrement=True),
         sa.Column("tenant_id", text(64), nullable=False),
@@ -195,5 +202,4 @@ def create_attempts() -> None:
         sa.Column("success", sa.Boolean(), nullable=False),
         sa.Column("reason", sa.Text()),
         sa.Index("ix_mq_task_attempts_task", "tenant_id", "task_id"),
-        **TABLE_OPTIONS,
     )

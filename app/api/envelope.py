@@ -67,6 +67,8 @@ class Exchange:
     async def _answer(self, *, any_host: bool) -> None:
         if not any_host and not _is_loopback(self._headers.get("host", "")):
             await self._reply("forbidden", "Without keys this server answers only to loopback host names.")
+        elif not any_host and self._is_from_foreign_page():
+            await self._reply("forbidden", "Without keys this server does not answer to other sites' pages.")
         elif self._declared_length() > MAX_REQUEST_BYTES:
             await self._reply("payload_too_large", f"A request has at most {MAX_REQUEST_BYTES} bytes.")
         else:
@@ -74,6 +76,11 @@ class Exchange:
 
     async def _reply(self, code: str, detail: str) -> None:
         await problem(self._request_id, code, detail)(self._scope, self._receive, self._send_named)
+
+    def _is_from_foreign_page(self) -> bool:
+        # A page may send a POST without a body anywhere; its browser tells where the page is from.
+        origin = self._headers.get("origin")
+        return origin is not None and not _is_loopback(origin.partition("://")[2])
 
     def _declared_length(self) -> int:
         length = self._headers.get("content-length", "0")

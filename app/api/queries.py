@@ -28,6 +28,12 @@ class Paging(BaseModel):
     cursor: str | None = Field(default=None, max_length=1000, description="The `next_cursor` of the page before.")
 
 
+class CancelQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    force: bool = Field(default=False, description="Also a leased one: its token is void from then on.")
+
+
 class TaskQuery(Paging):
     queue: OptionalName = None
     status: Annotated[Status | None, BeforeValidator(_empty_to_none)] = Field(
@@ -56,4 +62,5 @@ class DeadLetterQuery(Paging):
 
 TaskParameters = Annotated[TaskQuery, Query()]
 DeadLetterParameters = Annotated[DeadLetterQuery, Query()]
+CancelParameters = Annotated[CancelQuery, Query()]
 PagingParameters = Annotated[Paging, Query()]

@@ -26,6 +26,7 @@ class ErrorKind(Enum):
 
     DUPLICATE = "somebody else took the key meanwhile: look again"
     TRANSIENT = "a deadlock or the like: the same transaction may be run again"
+    LOCKED = "somebody else held a lock for too long"
     UNREACHABLE = "the connection is gone or never was"
     OTHER = "a bug, or a schema that is not ours"
 

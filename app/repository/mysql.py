@@ -1,4 +1,4 @@
-"""MySQL 8.0.16 or newer, through asyncmy."""
+"""MySQL 8.0.17 or newer (the first with a binary collation that does not pad), through asyncmy."""
 
 import json
 import math
@@ -19,12 +19,13 @@ from app.repository.pool import PoolSettings
 from app.repository.session import Session
 from app.repository.statements import repeat_for_lanes
 
-OLDEST_VERSION = (8, 0, 16)
+OLDEST_VERSION = (8, 0, 17)
 
 DUPLICATE = 1062
 TRANSIENT = frozenset({1213, 3572})
-# Too many connections, shutting down, lock wait timeout, read-only, and the client's own codes for a lost connection.
-UNREACHABLE = frozenset({1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1205, 1290, 1836, *range(2000, 2100)})
+LOCK_TIMEOUT = 1205
+# Too many connections, shutting down, read-only, and the client's own codes for a lost connection.
+UNREACHABLE = frozenset({1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1290, 1836, *range(2000, 2100)})
 MIGRATION_LOCK = "leasemq.migrate"
 MIGRATION_LOCK_SECONDS = 600
 
@@ -111,6 +112,8 @@ class MySQL(Dialect):
             return ErrorKind.DUPLICATE
         if code in TRANSIENT:
             return ErrorKind.TRANSIENT
+        if code == LOCK_TIMEOUT:
+            return ErrorKind.LOCKED
         if error.connection_invalidated or code in UNREACHABLE:
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER
@@ -119,7 +122,7 @@ class MySQL(Dialect):
         version = str((await connection.execute(text("SELECT version()"))).scalar_one())
         numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
         if "mariadb" in version.lower() or numbers < OLDEST_VERSION:
-            raise UnsuitableServer(f"MySQL 8.0.16 or newer is needed, and MariaDB is not MySQL; this is {version}.")
+            raise UnsuitableServer(f"MySQL 8.0.17 or newer is needed, and MariaDB is not MySQL; this is {version}.")
 
     @asynccontextmanager
     async def migration_lock(self, connection: AsyncConnection) -> AsyncIterator[None]:

@@ -28,8 +28,9 @@ SELECT
 
 TRANSIENT = frozenset({"40001", "40P01"})
 DUPLICATE = "23505"
-# Shutting down, starting up, too many connections, out of resources, lock or statement timeout.
-UNREACHABLE_CLASSES = ("08", "53", "57", "55P03", "25006")
+LOCK_TIMEOUT = "55P03"
+# Lost, out of resources, shutting down or starting up, read-only.
+UNREACHABLE_CLASSES = ("08", "53", "57", "25006")
 
 
 def connect_postgresql(url: URL, pool: PoolSettings) -> AsyncEngine:
@@ -114,6 +115,8 @@ class PostgreSQL(Dialect):
             return ErrorKind.DUPLICATE
         if state in TRANSIENT:
             return ErrorKind.TRANSIENT
+        if state == LOCK_TIMEOUT:
+            return ErrorKind.LOCKED
         if error.connection_invalidated or not state or state.startswith(UNREACHABLE_CLASSES):
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER

@@ -15,7 +15,6 @@ from app.repository.dead_letters import Span
 from app.repository.enqueueing import enqueue_many
 from app.repository.moving import OVERDUE_BATCH, move_finished_by_time, move_overdue
 from app.repository.reserving import reserve_many
-from app.repository.schema import check_schema
 from app.repository.session import Database, Session
 from app.repository.settling import extend_many, settle_many
 
@@ -186,7 +185,7 @@ class SqlRepository:
             purged += len(looked.queues)
 
     async def check(self) -> None:
-        await check_schema(self._database.dialect)
+        await self._database.check()
 
     async def close(self) -> None:
         await self._database.dialect.engine.dispose()

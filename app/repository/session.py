@@ -17,6 +17,7 @@ from app.domain.errors import Unavailable
 from app.domain.task import AttemptLog
 from app.domain.transitions import EndedAttempt
 from app.repository.dialect import Dialect, ErrorKind, Raced, Row
+from app.repository.schema import SchemaMismatch, check_schema
 
 Result = TypeVar("Result")
 AttemptsLostHook = Callable[[int], None]
@@ -137,6 +138,16 @@ class Database:
                 self._count_lost(transaction.attempts_lost)
                 return result
         raise Unavailable("The database is too contended to answer.")
+
+    async def check(self) -> None:
+        """Raises `Unavailable` unless the database answers and its schema is this code's."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await check_schema(self.dialect)
+        except SchemaMismatch as error:
+            raise Unavailable(str(error)) from error
+        except (DBAPIError, PoolTimeout, OSError, TimeoutError) as error:
+            raise Unavailable("The database does not answer.") from error
 
     def _may_retry(self, error: Exception, transaction: "Transaction", attempt: int) -> bool:
         if transaction.committing or not isinstance(error, DBAPIError):

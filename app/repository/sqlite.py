@@ -121,9 +121,9 @@ class SQLite(Dialect):
         code = getattr(error.orig, "sqlite_errorcode", None)
         # Extended codes carry the kind of error in their low byte.
         kind = None if code is None else code & 0xFF
-        if kind in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}:
-            return ErrorKind.UNREACHABLE
-        if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+        if kind in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            return ErrorKind.LOCKED
+        if kind in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER
 

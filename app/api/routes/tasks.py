@@ -1,15 +1,13 @@
 """Look at tasks, change and cancel them."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 
 from app.api import views
 from app.api.cursor import decode_cursor, encode_cursor
 from app.api.dependencies import Tasks, TenantId
 from app.api.fields import TaskId
 from app.api.json_body import JsonRoute
-from app.api.queries import PagingParameters, TaskParameters
+from app.api.queries import CancelParameters, PagingParameters, TaskParameters
 from app.api.replies import AttemptListReply, SettleReply, TaskListReply, TaskReply
 from app.api.requests import EditBody
 from app.api.responses import json_response, refuses
@@ -62,10 +60,10 @@ async def edit_task(task_id: TaskId, body: EditBody, tenant_id: TenantId, tasks:
 )
 async def cancel_task(
     task_id: TaskId,
+    query: CancelParameters,
     tenant_id: TenantId,
     tasks: Tasks,
-    force: Annotated[bool, Query(description="Also a leased one: its token is void from then on.")] = False,
 ) -> Response:
     """Cancels the task."""
-    await tasks.cancel(tenant_id, task_id, force=force)
+    await tasks.cancel(tenant_id, task_id, force=query.force)
     return json_response({"id": task_id, "status": Status.CANCELLED})
