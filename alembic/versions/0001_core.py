@@ -64,6 +64,8 @@ def described() -> Iterator[sa.Column[object]]:
     yield sa.Column("last_worker", text(128))
     yield sa.Column("last_token_hash", text(32))
     yield sa.Column("last_token_fate", text(16))
+    # The token that failed the task before it was requeued: its worker may ask again.
+    yield sa.Column("failed_token_hash", text(32))
     yield sa.Column("last_error", sa.Text())
     yield sa.Column("last_error_at", INSTANT)
     yield sa.Column("created_at", INSTANT, nullable=False)
@@ -88,7 +90,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     for table in ("mq_task_attempts", "mq_task_dlq", "mq_task_history", "mq_tasks"):
-        op.drop_table(table)
+        op.drop_table(table, if_exists=True)
 
 
 def create_tasks() -> None:

@@ -22,4 +22,4 @@ class Backoff:
         try:
             return min(self.base_seconds * self.factor ** (attempts - 1), self.max_seconds)
         except OverflowError:
-            return self.max_seconds
+            return self.max_seconds if self.base_seconds > 0 else 0.0

@@ -105,6 +105,7 @@ class TaskState:
     leased_at: datetime | None
     last_token_hash: str | None
     last_token_fate: TokenFate | None
+    failed_token_hash: str | None
     dedupe_key: str | None
     dedupe_seconds: float
     dedupe_until: datetime | None

@@ -96,14 +96,7 @@ def refusal(task: TaskState, token_hash: str, now: datetime) -> LeaseRefused | N
         if task.lease_until > now:
             return None if held else LeaseMismatch(task_id)
         return LeaseExpired(task_id) if held else TaskNotLeased(task_id)
-    return refusal_when_not_leased(task_id, task.last_token_hash, task.last_token_fate, token_hash)
-
-
-def refusal_when_not_leased(
-    task_id: str, last_token_hash: str | None, last_token_fate: TokenFate | None, token_hash: str
-) -> LeaseRefused:
-    """Tells a worker that lost its lease from one that never had it."""
-    lost = last_token_hash == token_hash and last_token_fate is TokenFate.LOST
+    lost = task.last_token_hash == token_hash and task.last_token_fate is TokenFate.LOST
     return LeaseExpired(task_id) if lost else TaskNotLeased(task_id)
 
 

@@ -1,7 +1,7 @@
 """Dead letters: looking at them, sending them back, throwing them away."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.domain.commands import DeadLetterFilter, FinishedKey, Page, RequeueRequest
@@ -68,20 +68,30 @@ async def count_dead_letters(session: Session, tenant_id: str, letters: DeadLett
     return Count(0, 0) if row is None else Count(row["letters"], row["last_id"])
 
 
+@dataclass(slots=True)
+class Taken:
+    """The ids and keys that a bulk call has given out so far: what it only rehearses is not in the tables."""
+
+    ids: set[str] = field(default_factory=set)
+    keys: set[Key] = field(default_factory=set)
+
+
 async def requeue_one(session: Session, tenant_id: str, task_id: str, request: RequeueRequest) -> str:
     """Sends the newest dead letter of a task back and tells its queue; raises a `Conflict` if it cannot be."""
     row = await _lock_newest(session, tenant_id, task_id)
-    conflict = (await _find_conflicts(session, tenant_id, [row]))[0]
+    conflict = (await _find_conflicts(session, tenant_id, [row], Taken()))[0]
     if conflict is not None:
         raise conflict
     await _restore(session, [row], request)
     return str(row["queue"])
 
 
-async def requeue_some(session: Session, tenant_id: str, request: RequeueRequest, span: Span, limit: int) -> Looked:
+async def requeue_some(
+    session: Session, tenant_id: str, request: RequeueRequest, span: Span, limit: int, *, taken: Taken
+) -> Looked:
     """Sends the next few back, oldest first; those whose id or key is taken are passed over."""
     rows = await _lock_some(session, tenant_id, request.filter, span, limit)
-    conflicts = await _find_conflicts(session, tenant_id, rows)
+    conflicts = await _find_conflicts(session, tenant_id, rows, taken)
     free = [row for row, conflict in zip(rows, conflicts, strict=True) if conflict is None]
     await _restore(session, free, request)
     after = rows[-1]["row_id"] if rows else None
@@ -118,25 +128,27 @@ async def _lock_some(session: Session, tenant_id: str, letters: DeadLetterFilter
     )
 
 
-async def _find_conflicts(session: Session, tenant_id: str, rows: Sequence[Row]) -> list[Conflict | None]:
+async def _find_conflicts(session: Session, tenant_id: str, rows: Sequence[Row], taken: Taken) -> list[Conflict | None]:
     """What stands against requeueing each of them: a live task, or one of them that comes before it."""
     keys = {_key(row) for row in rows}
     holders = await find_holders(
         session, tenant_id, {row["task_id"] for row in rows}, {key for key in keys if key is not None}
     )
-    ids, taken = set(holders.ids), set(holders.keys)
+    ids, held = taken.ids | holders.ids, taken.keys | holders.keys.keys()
     conflicts: list[Conflict | None] = []
     for row in rows:
         key = _key(row)
         if row["task_id"] in ids:
             conflicts.append(TaskExists(row["task_id"]))
-        elif key in taken:
+        elif key in held:
             conflicts.append(DedupeConflict(row["task_id"]))
         else:
             conflicts.append(None)
             ids.add(row["task_id"])
+            taken.ids.add(row["task_id"])
             if key is not None:
-                taken.add(key)
+                held.add(key)
+                taken.keys.add(key)
     return conflicts
 
 

@@ -129,7 +129,8 @@ class MySQL(Dialect):
         lock = {"lock": MIGRATION_LOCK, "seconds": MIGRATION_LOCK_SECONDS}
         # Named for this database, of which the server may hold several, within the 64 characters of a lock's name.
         name = "concat(:lock, '.', left(sha2(database(), 256), 32))"
-        await connection.execute(text(f"SELECT get_lock({name}, :seconds)"), lock)
+        if (await connection.execute(text(f"SELECT get_lock({name}, :seconds)"), lock)).scalar_one() != 1:
+            raise UnsuitableServer("Another process has been migrating this database for too long.")
         try:
             yield
         finally:

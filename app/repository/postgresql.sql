@@ -3,13 +3,13 @@
 
 -- part: state
 t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
-    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.dedupe_key,
+    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.failed_token_hash, t.dedupe_key,
     t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
     dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker,
-    last_token_hash, last_token_fate, last_error, last_error_at, created_at
+    last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at, created_at
 
 -- part: live_task
 t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
@@ -31,7 +31,7 @@ jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
     t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
-    t.first_leased_at, t.last_worker, m.token_hash, m.token_fate,
+    t.first_leased_at, t.last_worker, m.token_hash, m.token_fate, t.failed_token_hash,
     coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at), t.created_at
 
 -- part: letters
@@ -353,11 +353,11 @@ FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
 
 -- name: find_finished
 -- How these tasks ended, as far as is known, and under which token.
-SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate
+SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_history
 WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
 UNION ALL
-SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate
+SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_dlq
 WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
 
@@ -462,13 +462,16 @@ FOR UPDATE SKIP LOCKED
 INSERT INTO mq_tasks (
     tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
     dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
-    first_leased_at, last_worker, last_token_hash, last_token_fate, last_error, last_error_at, created_at, updated_at
+    first_leased_at, last_worker, last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at,
+    created_at, updated_at
 )
 SELECT
     f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
     f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
     r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
-    f.last_token_hash, f.last_token_fate, f.last_error, f.last_error_at, f.created_at, :now
+    f.last_token_hash, f.last_token_fate,
+    CASE WHEN f.last_token_fate = 'failed' THEN f.last_token_hash ELSE f.failed_token_hash END,
+    f.last_error, f.last_error_at, f.created_at, :now
 FROM jsonb_to_recordset(CAST(:letters AS jsonb)) AS r (
     row_id bigint, status text, attempts int, max_attempts int, available_at timestamptz, expires_at timestamptz
 )

@@ -11,7 +11,7 @@ from app.domain import commands
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task, TaskState, TokenFate
 from app.domain.transitions import Move, acked, failed, nacked, released
 from app.repository import dead_letters, reading
-from app.repository.dead_letters import Span
+from app.repository.dead_letters import Span, Taken
 from app.repository.enqueueing import enqueue_many
 from app.repository.moving import OVERDUE_BATCH, move_finished_by_time, move_overdue
 from app.repository.reserving import reserve_many
@@ -141,7 +141,7 @@ class SqlRepository:
 
         queue = await self._write_or_try(requeue, now, dry_run=request.dry_run)
         left = await self._count(tenant_id, commands.DeadLetterFilter(ids=[task_id]), now)
-        return commands.Requeued(1, 0, left.letters, {queue: 1})
+        return commands.Requeued(1, 0, left.letters - int(request.dry_run), {queue: 1})
 
     async def requeue_dead_letters(
         self, tenant_id: str, request: commands.RequeueRequest, now: datetime | None = None
@@ -149,17 +149,20 @@ class SqlRepository:
         await self._catch_up(tenant_id, request.filter.queue, now)
         span = Span(0, (await self._count(tenant_id, request.filter, now)).last_id)
         queues: Counter[str] = Counter()
-        skipped = 0
+        skipped, taken = 0, Taken()
         while (room := _room(request, queues.total())) > 0:
-            requeue = partial(dead_letters.requeue_some, tenant_id=tenant_id, request=request, span=span, limit=room)
+            requeue = partial(
+                dead_letters.requeue_some, tenant_id=tenant_id, request=request, span=span, limit=room, taken=taken
+            )
             looked = await self._write_or_try(requeue, now, dry_run=request.dry_run)
             if looked.after_id is None:
                 break
             span = replace(span, after_id=looked.after_id)
             skipped += looked.skipped
             queues.update(looked.queues)
-        left = await self._count(tenant_id, request.filter, now)
-        return commands.Requeued(queues.total(), skipped, left.letters, dict(queues))
+        left = (await self._count(tenant_id, request.filter, now)).letters
+        remaining = left - queues.total() if request.dry_run else left
+        return commands.Requeued(queues.total(), skipped, remaining, dict(queues))
 
     async def delete_dead_letter(self, tenant_id: str, task_id: str, now: datetime | None = None) -> None:
         async def delete(session: Session) -> None:

@@ -121,8 +121,9 @@ class Database:
         return await self._run(work, now, Ending.ROLLBACK)
 
     async def _run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, ending: Ending) -> Result:
+        log = self._may_log()
         for attempt in range(MAX_TRIES):
-            transaction = Transaction(self.dialect, self._attempt_log, ending, log=self._may_log())
+            transaction = Transaction(self.dialect, self._attempt_log, ending, log=log)
             try:
                 async with asyncio.timeout(self._timeout_seconds):
                     result = await transaction.run(work, now)
@@ -130,6 +131,7 @@ class Database:
                 continue
             except AttemptLogFailed as failure:
                 self._pause_log(failure)
+                log = False
             except (DBAPIError, PoolTimeout, OSError, TimeoutError) as error:
                 if not self._may_retry(error, transaction, attempt):
                     raise self._translate_error(error, transaction) from error

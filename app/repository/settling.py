@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.domain.commands import Extended, ExtendItem, ExtendOutcome, LeaseRef, Settled, SettleOutcome
-from app.domain.errors import LeaseRefused, TaskNotFound, TaskNotLeased
+from app.domain.errors import LeaseExpired, LeaseRefused, TaskNotFound, TaskNotLeased
 from app.domain.task import Status, TaskState, TokenFate
-from app.domain.transitions import Move, refusal, refusal_when_not_leased
+from app.domain.transitions import Move, refusal
 from app.repository.dialect import Row
 from app.repository.moving import apply_moves
 from app.repository.records import state_of
@@ -92,21 +92,29 @@ def _answer(
     item: LeaseRef, state: TaskState | None, finished: Sequence[Row], repeatable: TokenFate | None, now: datetime
 ) -> SettleOutcome:
     """A success again if this token did the same before, else the reason why not."""
-    ended = next((row for row in finished if row["last_token_hash"] == item.token_hash), None)
-    if ended is not None and repeatable is not None and ended["last_token_fate"] == repeatable:
-        return Settled(item.id, ended["queue"], Status(ended["status"]), ended["attempts"], ended["available_at"])
+    for row in finished:
+        if _did(item, repeatable, row["last_token_hash"], row["last_token_fate"], row["failed_token_hash"]):
+            status = Status.DEAD if repeatable is TokenFate.FAILED else Status.DONE
+            return Settled(item.id, row["queue"], status, row["attempts"], row["available_at"])
     if state is not None:
-        return _answer_live(item, state, repeatable, now)
-    if ended is not None:
-        return refusal_when_not_leased(item.id, item.token_hash, ended["last_token_fate"], item.token_hash)
+        # A task that was requeued since is still one that this token failed.
+        if _did(item, repeatable, state.last_token_hash, state.last_token_fate, state.failed_token_hash):
+            return Settled(item.id, state.queue, Status.DEAD, state.attempts, state.available_at)
+        return refusal(state, item.token_hash, now) or TaskNotLeased(item.id)
+    lost = any(
+        (row["last_token_hash"], row["last_token_fate"]) == (item.token_hash, TokenFate.LOST) for row in finished
+    )
+    if lost:
+        return LeaseExpired(item.id)
     return TaskNotLeased(item.id) if finished else TaskNotFound(item.id)
 
 
-def _answer_live(item: LeaseRef, state: TaskState, repeatable: TokenFate | None, now: datetime) -> SettleOutcome:
-    """A task that this token failed, and that was requeued since, is still one that it failed."""
-    if repeatable is TokenFate.FAILED and (state.last_token_hash, state.last_token_fate) == (
-        item.token_hash,
-        TokenFate.FAILED,
-    ):
-        return Settled(item.id, state.queue, Status.DEAD, state.attempts, state.available_at)
-    return refusal(state, item.token_hash, now) or TaskNotLeased(item.id)
+def _did(
+    item: LeaseRef, fate: TokenFate | None, last_hash: str | None, last_fate: str | None, failed_hash: str | None
+) -> bool:
+    """Whether the token settled the task in this way before."""
+    if fate is None:
+        return False
+    return (last_hash, last_fate) == (item.token_hash, fate) or (
+        fate is TokenFate.FAILED and failed_hash == item.token_hash
+    )

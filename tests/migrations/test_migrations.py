@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 
+from app.domain.errors import Unavailable
 from app.repository.dialect import Dialect
 from app.repository.factory import connect_dialect, open_repository
 from app.repository.schema import SchemaMismatch, check_schema, head_revision, migrate
@@ -100,7 +101,7 @@ async def test_database_that_is_behind_must_be_migrated(migrated: Dialect) -> No
 
 
 async def test_repository_refuses_a_database_that_is_behind(dialect: Dialect) -> None:
-    with pytest.raises(SchemaMismatch, match="run `leasemq migrate`"):
+    with pytest.raises(Unavailable, match="run `leasemq migrate`"):
         await open_repository(dialect, timeout_seconds=10).check()
 
 

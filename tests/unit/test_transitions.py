@@ -41,6 +41,7 @@ WAITING = TaskState(
     leased_at=None,
     last_token_hash=None,
     last_token_fate=None,
+    failed_token_hash=None,
     dedupe_key=None,
     dedupe_seconds=0.0,
     dedupe_until=None,
