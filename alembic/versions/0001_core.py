@@ -71,10 +71,10 @@ def described() -> Iterator[sa.Column[object]]:
     yield sa.Column("created_at", INSTANT, nullable=False)
 
 
-def create_table(name: str, *parts: sa.schema.SchemaItem) -> None:
+def create_table(name: str, *parts: sa.schema.SchemaItem, **options: Any) -> None:
     """What is there already is left: where DDL commits by itself, a migration that was cut off is run again."""
     indexes = [part for part in parts if isinstance(part, sa.Index)]
-    op.create_table(name, *(part for part in parts if not isinstance(part, sa.Index)), **TABLE_OPTIONS)
+    op.create_table(name, *(part for part in parts if not isinstance(part, sa.Index)), **{**TABLE_OPTIONS, **options})
     there = {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(name)}
     for index in indexes:
         if index.name not in there:
@@ -82,6 +82,7 @@ def create_table(name: str, *parts: sa.schema.SchemaItem) -> None:
 
 
 def upgrade() -> None:
+    create_queues()
     create_tasks()
     create_history()
     create_dead_letters()
@@ -89,8 +90,54 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("mq_task_attempts", "mq_task_dlq", "mq_task_history", "mq_tasks"):
+    for table in ("mq_task_attempts", "mq_task_dlq", "mq_task_history", "mq_tasks", "mq_queue_graves", "mq_queues"):
         op.drop_table(table, if_exists=True)
+
+
+def create_queues() -> None:
+    create_table(
+        "mq_queues",
+        # Never used again: it tells the lives of queues of one name apart.
+        sa.Column("id", NUMBER, sa.Identity(), primary_key=True, autoincrement=True),
+        sa.Column("tenant_id", text(64), nullable=False),
+        sa.Column("name", text(255), nullable=False),
+        # A queue that nobody declared has a row too, from its first task on.
+        sa.Column("declared", sa.Boolean(), nullable=False),
+        sa.Column("topic", text(255)),
+        sa.Column("exclusive", sa.Boolean(), nullable=False),
+        sa.Column("keep_alive_seconds", sa.Double(), nullable=False),
+        sa.Column("keep_alive_until", INSTANT),
+        sa.Column("max_attempts", sa.Integer(), nullable=False),
+        sa.Column("lease_seconds", sa.Double(), nullable=False),
+        sa.Column("max_lease_seconds", sa.Double(), nullable=False),
+        sa.Column("backoff_base_seconds", sa.Double(), nullable=False),
+        sa.Column("backoff_factor", sa.Double(), nullable=False),
+        sa.Column("backoff_max_seconds", sa.Double(), nullable=False),
+        sa.Column("backoff_jitter", sa.Double(), nullable=False),
+        sa.Column("rate_per_second", sa.Double()),
+        sa.Column("concurrency_limit", sa.Integer()),
+        sa.Column("paused", sa.Boolean(), nullable=False),
+        sa.Column("history_days", sa.Double()),
+        sa.Column("dlq_days", sa.Double()),
+        # The token bucket of the rate: how many deliveries were left at that moment.
+        sa.Column("rate_left", sa.Double(), nullable=False),
+        sa.Column("rate_left_at", INSTANT, nullable=False),
+        sa.Column("created_at", INSTANT, nullable=False),
+        sa.Column("updated_at", INSTANT, nullable=False),
+        sa.CheckConstraint("exclusive = (keep_alive_until IS NOT NULL)", "ck_mq_queues_exclusive_ends"),
+        sa.Index("uq_mq_queues_name", "tenant_id", "name", unique=True),
+        partial("ix_mq_queues_topic", "tenant_id", "topic", where="topic IS NOT NULL"),
+        partial("ix_mq_queues_exclusive", "keep_alive_until", where="keep_alive_until IS NOT NULL"),
+    )
+    create_table(
+        "mq_queue_graves",
+        # The id of a queue that is gone, and whose tasks are still to be deleted.
+        sa.Column("queue_id", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("tenant_id", text(64), nullable=False),
+        sa.Column("deleted_at", INSTANT, nullable=False),
+        sa.Index("ix_mq_queue_graves_tenant", "tenant_id"),
+        sqlite_autoincrement=False,
+    )
 
 
 def create_tasks() -> None:
@@ -99,6 +146,8 @@ def create_tasks() -> None:
         # The order of acceptance.
         sa.Column("seq", NUMBER, sa.Identity(), primary_key=True, autoincrement=True),
         sa.Column("tenant_id", text(64), nullable=False),
+        # One life of a queue: when it is deleted its tasks are too, and a new one of its name starts empty.
+        sa.Column("queue_id", NUMBER, nullable=False),
         # NULL only in a tombstone: a done task's row that still holds the dedupe key, but no longer the id.
         sa.Column("id", text(64)),
         sa.Column("tombstone_id", text(64)),
@@ -135,16 +184,15 @@ def task_indexes(dialect: str) -> Iterator[sa.Index]:
     status = ("status",) if dialect == "mysql" else ()
     in_order = (sa.text("priority DESC"), "available_at", "seq")
     yield sa.Index("uq_mq_tasks_id", "tenant_id", "id", unique=True)
-    yield partial("uq_mq_tasks_dedupe", "tenant_id", "queue", "dedupe_key", where="dedupe_key IS NOT NULL", unique=True)
-    yield partial("ix_mq_tasks_ready", "tenant_id", "queue", *status, *in_order, where="status = 'ready'")
+    yield partial("uq_mq_tasks_dedupe", "queue_id", "dedupe_key", where="dedupe_key IS NOT NULL", unique=True)
+    yield partial("ix_mq_tasks_ready", "queue_id", *status, *in_order, where="status = 'ready'")
     yield partial(
-        "ix_mq_tasks_ready_of_type", "tenant_id", "queue", *status, "type", *in_order,
-        where="status = 'ready' AND type <> ''",
-    )  # fmt: skip
-    yield partial("ix_mq_tasks_scheduled", "tenant_id", "queue", *status, "available_at", where="status = 'scheduled'")
-    yield partial("ix_mq_tasks_leased", "tenant_id", "queue", "lease_until", where="status = 'leased'")
+        "ix_mq_tasks_ready_of_type", "queue_id", *status, "type", *in_order, where="status = 'ready' AND type <> ''"
+    )
+    yield partial("ix_mq_tasks_scheduled", "queue_id", *status, "available_at", where="status = 'scheduled'")
+    yield partial("ix_mq_tasks_leased", "queue_id", "lease_until", where="status = 'leased'")
     yield partial(
-        "ix_mq_tasks_expiring", "tenant_id", "queue", "expires_at",
+        "ix_mq_tasks_expiring", "queue_id", "expires_at",
         where="expires_at IS NOT NULL AND status IN ('scheduled', 'ready')",
     )  # fmt: skip
     yield partial("ix_mq_tasks_tombstones", "dedupe_until", where="status = 'done'")
@@ -171,6 +219,7 @@ def create_history() -> None:
         sa.Index("ix_mq_task_history_task", "tenant_id", "task_id"),
         sa.Index("ix_mq_task_history_finished", "tenant_id", "status", "finished_at", "id"),
         sa.Index("ix_mq_task_history_queue", "tenant_id", "queue", "status", "finished_at", "id"),
+        partial("ix_mq_task_history_keep", "keep_until", where="keep_until IS NOT NULL"),
     )
 
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +23,20 @@ class Backoff:
             return min(self.base_seconds * self.factor ** (attempts - 1), self.max_seconds)
         except OverflowError:
             return self.max_seconds if self.base_seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffOverride:
+    """What a caller wants otherwise than the queue's policy; None leaves it as it is."""
+
+    base_seconds: float | None = None
+    factor: float | None = None
+    max_seconds: float | None = None
+    jitter: float | None = None
+
+    def over(self, policy: Backoff) -> Backoff:
+        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return replace(policy, **given)
+
+
+QUEUE_BACKOFF = BackoffOverride()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeAlias, TypeVar
 
-from app.domain.backoff import Backoff
+from app.domain.backoff import QUEUE_BACKOFF, BackoffOverride
 from app.domain.errors import LeaseRefused, TaskNotFound
 from app.domain.task import ReservedTask, Status
 
@@ -15,12 +15,15 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class ReserveRequest:
-    """`queues` are in the order in which they have their turn among equal priorities."""
+    """`queues` are in the order in which they have their turn among equal priorities.
+
+    Without `lease_seconds` each task takes its queue's.
+    """
 
     tenant_id: str
     queues: Sequence[str]
     limit: int
-    lease_seconds: float
+    lease_seconds: float | None
     max_bytes: int
     types: Sequence[str] = ()
     exclude_ids: Sequence[str] = ()
@@ -56,9 +59,9 @@ class AckItem(LeaseRef):
 
 @dataclass(frozen=True, slots=True)
 class NackItem(LeaseRef):
-    """With neither a delay nor an instant, the next attempt comes after the backoff."""
+    """With neither a delay nor an instant, the next attempt comes after the queue's backoff, or what is said of it."""
 
-    backoff: Backoff
+    backoff: BackoffOverride = QUEUE_BACKOFF
     error: str | None = None
     delay_seconds: float | None = None
     retry_at: datetime | None = None

@@ -6,8 +6,13 @@
     ├── UnsupportedMediaType    a body that is not declared as JSON
     ├── Forbidden               the caller may not ask that here
     ├── NotFound                nothing of that name in this tenant
-    │   └── TaskNotFound
-    ├── Conflict                the state of the task does not allow it
+    │   ├── TaskNotFound
+    │   ├── QueueNotFound
+    │   ├── TopicNotFound
+    │   └── OperationNotFound
+    ├── Conflict                the state of things does not allow it
+    │   ├── QueueExclusive      an exclusive queue of that name is alive
+    │   ├── QueueNotExclusive   an ordinary queue needs no keep-alive
     │   ├── TaskExists          a caller-given id belongs to a live task
     │   ├── DedupeConflict      the dedupe key of a dead task is held by a live one
     │   ├── TaskLeased          edit or cancel of a task that somebody works on
@@ -65,8 +70,43 @@ class TaskNotFound(NotFound):
         super().__init__(f"There is no task {task_id!r} in this tenant.")
 
 
+class QueueNotFound(NotFound):
+    code = "queue_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no queue {name!r} declared in this tenant.")
+
+
+class TopicNotFound(NotFound):
+    code = "topic_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no topic {name!r} in this tenant.")
+
+
+class OperationNotFound(NotFound):
+    code = "operation_not_found"
+
+    def __init__(self, operation_id: str) -> None:
+        super().__init__(f"There is no operation {operation_id!r} in this tenant.")
+
+
 class Conflict(LeaseMQError):
-    """The state of the task does not allow it."""
+    """The state of things does not allow it."""
+
+
+class QueueExclusive(Conflict):
+    code = "queue_exclusive"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The queue {name!r} is exclusive, and somebody keeps it alive.")
+
+
+class QueueNotExclusive(Conflict):
+    code = "queue_not_exclusive"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The queue {name!r} is not exclusive: it stays without being kept alive.")
 
 
 class TaskExists(Conflict):

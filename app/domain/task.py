@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
+
 DEFAULT_PRIORITY = 20
 
 
@@ -45,7 +47,7 @@ class NewTask:
     queue: str
     topic: str
     payload: Payload
-    max_attempts: int
+    max_attempts: int | None = None
     # An id that we made ourselves needs no look whether it is taken.
     id_is_given: bool = False
     type: str = ""
@@ -87,10 +89,23 @@ class Enqueued:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueOfTask:
+    """What a task's queue has to say about it."""
+
+    ends_at: datetime | None
+    settings: QueueSettings
+
+
+@dataclass(frozen=True, slots=True)
 class TaskState:
-    """What decides over a live task, without the weight of its payload."""
+    """What decides over a live task, without the weight of its payload.
+
+    `home` is its queue, or None if that was deleted.
+    """
 
     seq: int
+    queue_id: int
+    home: QueueOfTask | None
     id: str | None
     queue: str
     type: str
@@ -115,6 +130,14 @@ class TaskState:
     @property
     def out_of_attempts(self) -> bool:
         return 0 < self.max_attempts <= self.attempts
+
+    @property
+    def policy(self) -> QueueSettings:
+        return DEFAULT_QUEUE_SETTINGS if self.home is None else self.home.settings
+
+    def is_homeless(self, now: datetime) -> bool:
+        """Whether the queue that the task was in is gone."""
+        return self.home is None or (self.home.ends_at is not None and self.home.ends_at <= now)
 
 
 @dataclass(frozen=True, slots=True)

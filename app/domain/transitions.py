@@ -39,10 +39,10 @@ TRANSITIONS: Mapping[Event, tuple[frozenset[Status], frozenset[Status]]] = {
     Event.DUE: (frozenset({Status.SCHEDULED}), frozenset({Status.READY})),
     Event.RESERVE: (frozenset({Status.READY}), _LEASED),
     Event.ACK: (_LEASED, frozenset({Status.DONE})),
-    Event.NACK: (_LEASED, _WAITING | {Status.DEAD, Status.EXPIRED}),
-    Event.RELEASE: (_LEASED, frozenset({Status.READY, Status.EXPIRED})),
+    Event.NACK: (_LEASED, _WAITING | {Status.DEAD, Status.EXPIRED, Status.CANCELLED}),
+    Event.RELEASE: (_LEASED, frozenset({Status.READY, Status.EXPIRED, Status.CANCELLED})),
     Event.FAIL: (_LEASED, frozenset({Status.DEAD})),
-    Event.LEASE_LOST: (_LEASED, frozenset({Status.READY, Status.DEAD, Status.EXPIRED})),
+    Event.LEASE_LOST: (_LEASED, frozenset({Status.READY, Status.DEAD, Status.EXPIRED, Status.CANCELLED})),
     Event.EXPIRE: (_WAITING, frozenset({Status.EXPIRED})),
     Event.EXHAUST: (_WAITING, frozenset({Status.DEAD})),
     Event.CANCEL: (_WAITING | _LEASED, frozenset({Status.CANCELLED})),
@@ -124,7 +124,7 @@ def nacked(task: TaskState, now: datetime, retry_at: datetime, error: str | None
 
 def released(task: TaskState, now: datetime) -> Move:
     """The delivery did not count: the attempt is taken back and nothing is logged."""
-    status = Status.EXPIRED if _is_past(task.expires_at, now) else Status.READY
+    status = _back_in_queue(task, now)
     return Move(task, Event.RELEASE, status, now, task.attempts - 1, task.available_at)
 
 
@@ -161,9 +161,29 @@ def overdue(task: TaskState, now: datetime) -> Move | None:
     return None
 
 
-def tombstone_is_over(task: TaskState, now: datetime) -> bool:
-    """Whether the row only kept a done task's dedupe key, and its window is over."""
-    return task.status is Status.DONE and _is_past(task.dedupe_until, now)
+def is_forgotten(task: TaskState, now: datetime) -> bool:
+    """Whether the row can go without a trace: what waited in a queue that is gone, and keys that are held no longer."""
+    if task.status is Status.DONE:
+        return task.is_homeless(now) or _is_past(task.dedupe_until, now)
+    if not task.is_homeless(now) or _had_ended_before_its_queue(task):
+        return False
+    return task.status in _WAITING or _was_back_before_its_queue_went(task)
+
+
+def _had_ended_before_its_queue(task: TaskState) -> bool:
+    """Whether time had already decided over the task when an exclusive queue's own time was over."""
+    ends_at = None if task.home is None else task.home.ends_at
+    if ends_at is None:
+        return False
+    if task.status is Status.LEASED and (task.lease_until is None or task.lease_until > ends_at):
+        return False
+    return task.out_of_attempts or _is_past(task.expires_at, ends_at)
+
+
+def _was_back_before_its_queue_went(task: TaskState) -> bool:
+    """A lease that ran out while the queue was there left the task waiting in it."""
+    ends_at = None if task.home is None else task.home.ends_at
+    return task.status is Status.LEASED and ends_at is not None and _is_past(task.lease_until, ends_at)
 
 
 def _lease_lost(task: TaskState, now: datetime) -> Move:
@@ -180,8 +200,13 @@ def _lease_lost(task: TaskState, now: datetime) -> Move:
 
 def _after_lease(task: TaskState, now: datetime) -> Status:
     """Where a task goes whose lease ends without success: out of attempts it is dead, not expired."""
-    if task.out_of_attempts:
-        return Status.DEAD
+    return Status.DEAD if task.out_of_attempts else _back_in_queue(task, now)
+
+
+def _back_in_queue(task: TaskState, now: datetime) -> Status:
+    """A task whose queue is gone has nowhere to wait."""
+    if task.is_homeless(now) and not _had_ended_before_its_queue(task):
+        return Status.CANCELLED
     return Status.EXPIRED if _is_past(task.expires_at, now) else Status.READY
 
 

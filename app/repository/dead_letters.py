@@ -1,16 +1,18 @@
 """Dead letters: looking at them, sending them back, throwing them away."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.domain.commands import DeadLetterFilter, FinishedKey, Page, RequeueRequest
 from app.domain.errors import Conflict, DedupeConflict, TaskExists, TaskNotFound
+from app.domain.queue import Queue
 from app.domain.task import DeadLetter, Status
 from app.repository.dialect import Row
 from app.repository.enqueueing import Key, find_holders
+from app.repository.opening import open_queues
 from app.repository.records import dead_letter_of
-from app.repository.session import Session
+from app.repository.session import Scope, Session
 
 BATCH = 500
 
@@ -79,10 +81,11 @@ class Taken:
 async def requeue_one(session: Session, tenant_id: str, task_id: str, request: RequeueRequest) -> str:
     """Sends the newest dead letter of a task back and tells its queue; raises a `Conflict` if it cannot be."""
     row = await _lock_newest(session, tenant_id, task_id)
-    conflict = (await _find_conflicts(session, tenant_id, [row], Taken()))[0]
+    queues = await _open_queues_of(session, tenant_id, [row])
+    conflict = (await _find_conflicts(session, tenant_id, [row], queues, Taken()))[0]
     if conflict is not None:
         raise conflict
-    await _restore(session, [row], request)
+    await _restore(session, [row], queues, request)
     return str(row["queue"])
 
 
@@ -91,9 +94,10 @@ async def requeue_some(
 ) -> Looked:
     """Sends the next few back, oldest first; those whose id or key is taken are passed over."""
     rows = await _lock_some(session, tenant_id, request.filter, span, limit)
-    conflicts = await _find_conflicts(session, tenant_id, rows, taken)
+    queues = await _open_queues_of(session, tenant_id, rows)
+    conflicts = await _find_conflicts(session, tenant_id, rows, queues, taken)
     free = [row for row, conflict in zip(rows, conflicts, strict=True) if conflict is None]
-    await _restore(session, free, request)
+    await _restore(session, free, queues, request)
     after = rows[-1]["row_id"] if rows else None
     return Looked([row["queue"] for row in free], len(rows) - len(free), after)
 
@@ -128,16 +132,24 @@ async def _lock_some(session: Session, tenant_id: str, letters: DeadLetterFilter
     )
 
 
-async def _find_conflicts(session: Session, tenant_id: str, rows: Sequence[Row], taken: Taken) -> list[Conflict | None]:
+async def _open_queues_of(session: Session, tenant_id: str, rows: Sequence[Row]) -> Mapping[str, Queue]:
+    scope = Scope(tenant_id, {row["queue"] for row in rows})
+    await session.open(scope, session.now)
+    return await open_queues(session, scope)
+
+
+async def _find_conflicts(
+    session: Session, tenant_id: str, rows: Sequence[Row], queues: Mapping[str, Queue], taken: Taken
+) -> list[Conflict | None]:
     """What stands against requeueing each of them: a live task, or one of them that comes before it."""
-    keys = {_key(row) for row in rows}
+    keys = {_key(row, queues) for row in rows}
     holders = await find_holders(
         session, tenant_id, {row["task_id"] for row in rows}, {key for key in keys if key is not None}
     )
     ids, held = taken.ids | holders.ids, taken.keys | holders.keys.keys()
     conflicts: list[Conflict | None] = []
     for row in rows:
-        key = _key(row)
+        key = _key(row, queues)
         if row["task_id"] in ids:
             conflicts.append(TaskExists(row["task_id"]))
         elif key in held:
@@ -152,9 +164,10 @@ async def _find_conflicts(session: Session, tenant_id: str, rows: Sequence[Row],
     return conflicts
 
 
-async def _restore(session: Session, rows: Sequence[Row], request: RequeueRequest) -> None:
+async def _restore(session: Session, rows: Sequence[Row], queues: Mapping[str, Queue], request: RequeueRequest) -> None:
     if rows:
-        await session.dialect.restore_dead_letters(session, [_restored(row, request, session.now) for row in rows])
+        letters = [{**_restored(row, request, session.now), "queue_id": queues[row["queue"]].id} for row in rows]
+        await session.dialect.restore_dead_letters(session, letters)
         await session.run("delete_dead_letters", row_ids=[row["row_id"] for row in rows])
 
 
@@ -174,8 +187,8 @@ def _restored(row: Row, request: RequeueRequest, now: datetime) -> dict[str, obj
     }
 
 
-def _key(row: Row) -> Key | None:
-    return None if row["dedupe_key"] is None else (row["queue"], row["dedupe_key"])
+def _key(row: Row, queues: Mapping[str, Queue]) -> Key | None:
+    return None if row["dedupe_key"] is None else (queues[row["queue"]].id, row["dedupe_key"])
 
 
 def _filter(letters: DeadLetterFilter) -> dict[str, object]:

@@ -32,6 +32,20 @@ class ErrorKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Lane:
+    """A queue, or one type of a queue: each is in order by itself, and has an index that says so.
+
+    `room` is how many more tasks the queue may deliver, and `place` its turn among equal priorities.
+    """
+
+    queue_id: int
+    type: str | None
+    place: int
+    room: int
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """The rows that were leased, in order: the one at index i under token i.
 
@@ -58,9 +72,9 @@ class Dialect(ABC):
             await connection.begin()
             yield connection
 
-    @abstractmethod
-    async def clock(self, session: "Session", now: datetime | None) -> datetime:
-        """The instant at which the transaction happens."""
+    def clock(self) -> datetime | None:
+        """The instant at which a transaction happens, if it is not the database that tells."""
+        return None
 
     def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
         """A named statement and its parameters as the driver takes them."""
@@ -76,15 +90,17 @@ class Dialect(ABC):
 
     @abstractmethod
     async def insert_tasks(self, session: "Session", tenant_id: str, tasks: Sequence[Row]) -> None:
-        """Inserts all of the tasks or raises `Raced`."""
+        """Inserts all of the tasks, or fails as one whose id or key was taken meanwhile."""
 
     @abstractmethod
     async def restore_dead_letters(self, session: "Session", letters: Sequence[Row]) -> None:
-        """Makes live tasks of all of the dead letters or raises `Raced`."""
+        """Makes live tasks of all of the dead letters, or fails likewise."""
 
     @abstractmethod
-    async def claim(self, session: "Session", request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
-        """Leases the best ready tasks, at most one for each token."""
+    async def claim(
+        self, session: "Session", request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+    ) -> Claimed:
+        """Leases the best ready tasks of the lanes, at most one for each token."""
 
     @abstractmethod
     def kind_of(self, error: DBAPIError) -> ErrorKind:
@@ -105,11 +121,3 @@ class UnsuitableServer(Exception):
 
 class Raced(Exception):
     """Somebody else was faster: nothing is wrong, the transaction only has to look again."""
-
-
-def lanes_of(request: ReserveRequest) -> list[dict[str, object]]:
-    """A lane is a queue, or one type of a queue: each is in order by itself, and has an index that says so."""
-    types: Sequence[str | None] = request.types or (None,)
-    return [
-        {"queue": queue, "type": type_, "place": place} for place, queue in enumerate(request.queues) for type_ in types
-    ]

@@ -1,14 +1,17 @@
 """Accepting new tasks: dedupe keys and ids are decided by unique indexes, whoever else enqueues at the same moment."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from app.domain.errors import TaskExists
+from app.domain.queue import Queue
 from app.domain.task import Enqueued, NewTask, Status, TaskState
 from app.repository.moving import move_overdue_rows
+from app.repository.opening import open_queues
 from app.repository.records import state_of
-from app.repository.session import Session
+from app.repository.session import Scope, Session
 
-Key = tuple[str, str]
+# A queue's id, and a dedupe key in it.
+Key = tuple[int, str]
 
 
 class Holders:
@@ -16,27 +19,29 @@ class Holders:
 
     def __init__(self, by_id: Sequence[TaskState], by_key: Sequence[TaskState]) -> None:
         self.ids = {state.id for state in by_id}
-        self.keys = {(state.queue, state.dedupe_key or ""): state for state in by_key}
+        self.keys = {(state.queue_id, state.dedupe_key or ""): state for state in by_key}
 
 
 async def find_holders(session: Session, tenant_id: str, ids: Collection[str], keys: Collection[Key]) -> Holders:
     """Those who hold these ids and keys now: what time has ended gives them up first."""
     while True:
         by_id = await _by_id(session, tenant_id, ids)
-        by_key = await _by_key(session, tenant_id, keys)
+        by_key = await _by_key(session, keys)
         if not await move_overdue_rows(session, tenant_id, [*by_id, *by_key]):
             return Holders(by_id, by_key)
 
 
-async def enqueue_many(session: Session, tenant_id: str, tasks: Sequence[NewTask]) -> list[Enqueued]:
+async def enqueue_many(session: Session, scope: Scope, tasks: Sequence[NewTask]) -> list[Enqueued]:
     """Accepts all of the tasks, or none if an id is taken: raises `TaskExists`, or `Raced` to be run again."""
-    keys = {(task.queue, task.dedupe_key) for task in tasks if task.dedupe_key is not None}
-    holders = await find_holders(session, tenant_id, {task.id for task in tasks if task.id_is_given}, keys)
+    queues = await open_queues(session, scope)
+    keys = {key for task in tasks if (key := _key(task, queues)) is not None}
+    given = {task.id for task in tasks if task.id_is_given}
+    holders = await find_holders(session, scope.tenant_id, given, keys)
     outcomes: list[Enqueued] = []
     accepted: dict[str, NewTask] = {}
     by_key = {key: _existing(state) for key, state in holders.keys.items()}
     for task in tasks:
-        key = None if task.dedupe_key is None else (task.queue, task.dedupe_key)
+        key = _key(task, queues)
         if key is not None and key in by_key:
             outcomes.append(by_key[key])
             continue
@@ -47,8 +52,13 @@ async def enqueue_many(session: Session, tenant_id: str, tasks: Sequence[NewTask
         if key is not None:
             by_key[key] = _accepted(task, session, existed=True)
     if accepted:
-        await session.dialect.insert_tasks(session, tenant_id, [_record(task, session) for task in accepted.values()])
+        records = [_record(task, queues[task.queue], session) for task in accepted.values()]
+        await session.dialect.insert_tasks(session, scope.tenant_id, records)
     return outcomes
+
+
+def _key(task: NewTask, queues: Mapping[str, Queue]) -> Key | None:
+    return None if task.dedupe_key is None else (queues[task.queue].id, task.dedupe_key)
 
 
 async def _by_id(session: Session, tenant_id: str, ids: Collection[str]) -> list[TaskState]:
@@ -58,11 +68,11 @@ async def _by_id(session: Session, tenant_id: str, ids: Collection[str]) -> list
     return [state_of(row) for row in rows]
 
 
-async def _by_key(session: Session, tenant_id: str, keys: Collection[Key]) -> list[TaskState]:
+async def _by_key(session: Session, keys: Collection[Key]) -> list[TaskState]:
     if not keys:
         return []
-    wanted = [{"queue": queue, "dedupe_key": key} for queue, key in sorted(keys)]
-    rows = await session.rows("find_key_holders", tenant_id=tenant_id, keys=wanted)
+    wanted = [{"queue_id": queue_id, "dedupe_key": key} for queue_id, key in sorted(keys)]
+    rows = await session.rows("find_key_holders", keys=wanted)
     return [state_of(row) for row in rows]
 
 
@@ -83,8 +93,9 @@ def _status(task: NewTask, session: Session) -> Status:
     return Status.SCHEDULED if task.due_at(session.now) > session.now else Status.READY
 
 
-def _record(task: NewTask, session: Session) -> dict[str, object]:
+def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, object]:
     return {
+        "queue_id": queue.id,
         "id": task.id,
         "queue": task.queue,
         "topic": task.topic,
@@ -99,7 +110,7 @@ def _record(task: NewTask, session: Session) -> dict[str, object]:
         "dedupe_key": task.dedupe_key,
         "dedupe_seconds": task.dedupe_seconds,
         "status": _status(task, session),
-        "max_attempts": task.max_attempts,
+        "max_attempts": queue.settings.max_attempts if task.max_attempts is None else task.max_attempts,
         "available_at": task.due_at(session.now),
         "expires_at": task.expiry_at(session.now),
         "timeout_seconds": task.timeout_seconds,

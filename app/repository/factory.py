@@ -1,6 +1,7 @@
 """From a database URL as users write it to a repository: the only place that names the dialects."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -8,13 +9,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.task import AttemptLog
 from app.repository.dialect import Dialect
+from app.repository.maintenance_repository import SqlMaintenanceRepository
 from app.repository.mysql import MySQL, connect_mysql
 from app.repository.pool import PoolSettings
 from app.repository.postgresql import PostgreSQL, connect_postgresql
-from app.repository.protocol import Repository
+from app.repository.postgresql_bell import PostgreSQLBell
+from app.repository.protocol import Bell, MaintenanceRepository, Repository, TopologyRepository
 from app.repository.repository import SqlRepository
 from app.repository.session import AttemptsLostHook, Database
 from app.repository.sqlite import SQLite, connect_sqlite
+from app.repository.topology_repository import SqlTopologyRepository
 
 Connect = Callable[[URL, PoolSettings], AsyncEngine]
 
@@ -40,6 +44,35 @@ def connect_dialect(database_url: str, pool: PoolSettings | None = None) -> Dial
     return dialect(connect(url, pool or PoolSettings()))
 
 
+@dataclass(frozen=True, slots=True)
+class Repositories:
+    """All that is kept in one database."""
+
+    tasks: Repository
+    topology: TopologyRepository
+    maintenance: MaintenanceRepository
+    bell: Bell | None
+
+
+def open_repositories(
+    dialect: Dialect,
+    *,
+    timeout_seconds: float,
+    attempt_log: AttemptLog = AttemptLog.ALL,
+    on_attempts_lost: AttemptsLostHook = lambda attempts: None,
+) -> Repositories:
+    """The repositories on a database whose schema is up to date."""
+    database = Database(
+        dialect, timeout_seconds=timeout_seconds, attempt_log=attempt_log, on_attempts_lost=on_attempts_lost
+    )
+    return Repositories(
+        tasks=SqlRepository(database),
+        topology=SqlTopologyRepository(database),
+        maintenance=SqlMaintenanceRepository(database),
+        bell=PostgreSQLBell(dialect.engine) if isinstance(dialect, PostgreSQL) else None,
+    )
+
+
 def open_repository(
     dialect: Dialect,
     *,
@@ -47,11 +80,10 @@ def open_repository(
     attempt_log: AttemptLog = AttemptLog.ALL,
     on_attempts_lost: AttemptsLostHook = lambda attempts: None,
 ) -> Repository:
-    """A repository on a database whose schema is up to date."""
-    database = Database(
+    """The tasks alone."""
+    return open_repositories(
         dialect, timeout_seconds=timeout_seconds, attempt_log=attempt_log, on_attempts_lost=on_attempts_lost
-    )
-    return SqlRepository(database)
+    ).tasks
 
 
 def connect_engine(database_url: str) -> AsyncEngine:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.domain.task import LIVE_STATUSES, Status, TaskState
-from app.domain.transitions import Move, overdue, tombstone_is_over
+from app.domain.transitions import Move, is_forgotten, overdue
 from app.repository.records import leaves_tombstone, move_record, state_of
 from app.repository.session import Session
 
@@ -29,17 +29,11 @@ async def _write(session: Session, statement: str, moves: Sequence[Move]) -> Non
         await session.run(statement, moves=[move_record(move) for move in moves])
 
 
-async def move_overdue(session: Session, tenant_id: str, queues: Sequence[str]) -> int:
+async def move_overdue(session: Session, tenant_id: str, queue_ids: Sequence[int]) -> int:
     """Moves what time has changed in these queues, a batch at most, and tells how many it found."""
-    rows = await session.rows(
-        "lock_overdue", tenant_id=tenant_id, queues=list(queues), now=session.now, limit=OVERDUE_BATCH
-    )
-    return await _move(session, tenant_id, [state_of(row) for row in rows])
-
-
-async def move_finished_by_time(session: Session, tenant_id: str) -> int:
-    """Moves what time has finished anywhere in the tenant, a batch at most, and tells how many it found."""
-    rows = await session.rows("lock_finished_by_time", tenant_id=tenant_id, now=session.now, limit=OVERDUE_BATCH)
+    if not queue_ids:
+        return 0
+    rows = await session.rows("lock_overdue", queue_ids=list(queue_ids), now=session.now, limit=OVERDUE_BATCH)
     return await _move(session, tenant_id, [state_of(row) for row in rows])
 
 
@@ -55,13 +49,14 @@ async def move_overdue_rows(session: Session, tenant_id: str, states: Sequence[T
 
 
 def is_overdue(state: TaskState, session: Session) -> bool:
-    return tombstone_is_over(state, session.now) or overdue(state, session.now) is not None
+    return is_forgotten(state, session.now) or overdue(state, session.now) is not None
 
 
 async def _move(session: Session, tenant_id: str, states: Sequence[TaskState]) -> int:
-    forgotten = [state.seq for state in states if tombstone_is_over(state, session.now)]
+    forgotten = [state.seq for state in states if is_forgotten(state, session.now)]
     if forgotten:
         await session.run("delete_many", seqs=forgotten)
-    moves = [move for state in states if (move := overdue(state, session.now)) is not None]
+    kept = [state for state in states if not is_forgotten(state, session.now)]
+    moves = [move for state in kept if (move := overdue(state, session.now)) is not None]
     await apply_moves(session, tenant_id, moves)
     return len(forgotten) + len(moves)

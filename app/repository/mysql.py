@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import cast
 
@@ -14,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, UnsuitableServer, lanes_of
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Lane, Row, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 from app.repository.statements import repeat_for_lanes
@@ -26,6 +27,7 @@ TRANSIENT = frozenset({1213, 3572})
 LOCK_TIMEOUT = 1205
 # Too many connections, shutting down, read-only, and the client's own codes for a lost connection.
 UNREACHABLE = frozenset({1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1290, 1836, *range(2000, 2100)})
+OF_LANE = ("queue_id", "type", "place", "room")
 MIGRATION_LOCK = "leasemq.migrate"
 MIGRATION_LOCK_SECONDS = 600
 
@@ -53,17 +55,14 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
 class MySQL(Dialect):
     name = "mysql"
 
-    async def clock(self, session: Session, now: datetime | None) -> datetime:
-        row = await session.row("clock", now=now)
-        assert row is not None
-        return cast(datetime, row["now"])
-
     def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
         if "lanes" not in parameters:
             return super().prepare(statement, parameters)
         shared = {name: self.encode(value) for name, value in parameters.items() if name != "lanes"}
         lanes = cast(Sequence[Row], parameters["lanes"])
-        of_lanes = {f"{name}_{index}": lane[name] for index, lane in enumerate(lanes) for name in lane}
+        of_lanes = {
+            f"{name}_{index}": lane[name] for index, lane in enumerate(lanes) for name in OF_LANE if name in lane
+        }
         return repeat_for_lanes(self.statements[statement], len(lanes)), shared | of_lanes
 
     def encode(self, value: object) -> object:
@@ -81,30 +80,27 @@ class MySQL(Dialect):
         }
 
     async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
-        try:
-            await session.run_each(
-                "insert_tasks", [{**task, "tenant_id": tenant_id, "now": session.now} for task in tasks]
-            )
-        except DBAPIError as error:
-            raise self._raced(error) from error
+        records = [{**task, "tenant_id": tenant_id, "now": session.now} for task in tasks]
+        await session.run_each("insert_tasks", records)
 
     async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
-        try:
-            await session.run("restore_many", now=session.now, letters=list(letters))
-        except DBAPIError as error:
-            raise self._raced(error) from error
+        await session.run("restore_many", now=session.now, letters=list(letters))
 
-    async def claim(self, session: Session, request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
-        parameters = pick_parameters(session, request, len(tokens))
-        if len(request.queues) == 1 and not request.types:
-            picked = await session.rows("pick_queue", queue=request.queues[0], **parameters)
-            return Claimed(await lease_picked(session, request, tokens, picked))
-        ranked = await session.rows("rank_lanes", lanes=lanes_of(request), **parameters)
+    async def claim(
+        self, session: Session, request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+    ) -> Claimed:
+        parameters = pick_parameters(session, request)
+        if len(lanes) == 1 and lanes[0].type is None:
+            limit = min(lanes[0].room, len(tokens))
+            picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
+            return Claimed(await lease_picked(session, request, lanes, tokens, picked))
+        records = [asdict(lane) for lane in lanes]
+        ranked = await session.rows("rank_lanes", lanes=records, limit=len(tokens), **parameters)
         if not ranked:
             return Claimed([])
         locked = {row["seq"]: row for row in await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked])}
         winners = [locked[row["seq"]] for row in ranked if _still_the_same(row, locked.get(row["seq"]))]
-        return Claimed(await lease_picked(session, request, tokens, winners), raced=not winners)
+        return Claimed(await lease_picked(session, request, lanes, tokens, winners), raced=not winners)
 
     def kind_of(self, error: DBAPIError) -> ErrorKind:
         code = error.orig.args[0] if error.orig is not None and error.orig.args else None
@@ -135,9 +131,6 @@ class MySQL(Dialect):
             yield
         finally:
             await connection.execute(text(f"SELECT release_lock({name})"), {"lock": MIGRATION_LOCK})
-
-    def _raced(self, error: DBAPIError) -> Exception:
-        return Raced() if self.kind_of(error) is ErrorKind.DUPLICATE else error
 
 
 def _naive(instant: datetime) -> datetime:

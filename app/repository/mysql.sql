@@ -1,10 +1,22 @@
 -- MySQL. The statements stand in the same order in the file of every dialect.
--- `:moves` and the like are JSON arrays of objects; `:now` is NULL only in `clock`.
+-- `:moves` and the like are JSON arrays of objects; `:now` is NULL only in `open`.
 
 -- part: state
-t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
-    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.failed_token_hash, t.dedupe_key,
-    t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
+t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at,
+    t.lease_owner, t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate,
+    t.failed_token_hash, t.dedupe_key, t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at,
+    q.id AS existing_queue_id, q.keep_alive_until AS queue_ends_at, q.history_days, q.max_lease_seconds,
+    q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
+
+-- part: tasks
+mq_tasks AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+
+-- part: queue
+q.id, q.name, q.declared, q.topic, q.exclusive, q.keep_alive_seconds, q.keep_alive_until, q.max_attempts,
+    q.lease_seconds, q.max_lease_seconds, q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds,
+    q.backoff_jitter,
+    q.rate_per_second, q.concurrency_limit, q.paused, q.history_days, q.dlq_days, q.rate_left, q.rate_left_at,
+    q.created_at, q.updated_at
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
@@ -47,36 +59,65 @@ f.tenant_id = :tenant_id
     AND (:after IS NULL OR f.failed_at > :after)
     AND (:any_id OR f.task_id IN :ids)
 
--- name: clock
--- The one instant at which everything in a transaction happens.
-SELECT CAST(coalesce(:now, utc_timestamp(6)) AS DATETIME(6)) AS now
+-- name: open
+-- The one instant at which everything in a transaction happens, and the queues that it is about.
+SELECT clock.now, {queue}
+FROM (SELECT CAST(coalesce(:now, utc_timestamp(6)) AS DATETIME(6)) AS now) AS clock
+LEFT JOIN mq_queues AS q ON q.tenant_id = :tenant_id AND q.name IN :names
+
+-- name: list_queue_ids
+SELECT q.id, q.name FROM mq_queues AS q WHERE q.tenant_id = :tenant_id
+
+-- name: lock_queues
+-- These queues, locked in order of name: their limits are looked at under the lock.
+SELECT {queue} FROM mq_queues AS q WHERE q.id IN :queue_ids ORDER BY q.name
+FOR UPDATE
+
+-- name: insert_queue
+INSERT INTO mq_queues (
+    tenant_id, name, declared, topic, exclusive, keep_alive_seconds, keep_alive_until, max_attempts, lease_seconds,
+    max_lease_seconds, backoff_base_seconds, backoff_factor, backoff_max_seconds, backoff_jitter, rate_per_second,
+    concurrency_limit, paused, history_days, dlq_days, rate_left, rate_left_at, created_at, updated_at
+)
+VALUES (
+    :tenant_id, :name, :declared, :topic, :exclusive, :keep_alive_seconds, :keep_alive_until, :max_attempts,
+    :lease_seconds, :max_lease_seconds, :backoff_base_seconds, :backoff_factor, :backoff_max_seconds,
+    :backoff_jitter, :rate_per_second, :concurrency_limit, :paused, :history_days, :dlq_days, :rate_left, :now,
+    :now, :now
+)
+
+-- name: insert_grave
+INSERT INTO mq_queue_graves (queue_id, tenant_id, deleted_at)
+SELECT id, tenant_id, :now FROM mq_queues WHERE id = :queue_id
+
+-- name: delete_queue
+DELETE FROM mq_queues WHERE id = :queue_id
 
 -- name: find_id_holders
 -- The live tasks that have one of these ids.
-SELECT {state} FROM mq_tasks AS t
+SELECT {state} FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id IN :ids
 
 -- name: find_key_holders
 -- The tasks and tombstones that hold one of these dedupe keys.
 SELECT {state}
 FROM JSON_TABLE(:keys, '$[*]' COLUMNS (
-    queue VARCHAR(255) PATH '$.queue', dedupe_key VARCHAR(128) PATH '$.dedupe_key'
+    queue_id BIGINT PATH '$.queue_id', dedupe_key VARCHAR(128) PATH '$.dedupe_key'
 )) AS k
-JOIN mq_tasks AS t
-    ON t.tenant_id = :tenant_id
-    AND t.queue = k.queue COLLATE utf8mb4_0900_bin AND t.dedupe_key = k.dedupe_key COLLATE utf8mb4_0900_bin
+JOIN mq_tasks AS t ON t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key COLLATE utf8mb4_0900_bin
+LEFT JOIN mq_queues AS q ON q.id = t.queue_id
 
 -- name: insert_tasks
 -- New tasks in input order; a taken id or dedupe key is an error.
 INSERT INTO mq_tasks (
-    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     created_at, updated_at
 )
 VALUES (
-    :tenant_id, :id, :queue, :topic, :publish_id, :type, :payload, :payload_is_json, :content_type, :meta, :size,
-    :priority, :dedupe_key, :dedupe_seconds, :status, 0, :max_attempts, :available_at, :expires_at, :timeout_seconds,
-    :now, :now
+    :tenant_id, :queue_id, :id, :queue, :topic, :publish_id, :type, :payload, :payload_is_json, :content_type, :meta,
+    :size, :priority, :dedupe_key, :dedupe_seconds, :status, 0, :max_attempts, :available_at, :expires_at,
+    :timeout_seconds, :now, :now
 )
 
 -- name: probe_overdue
@@ -84,76 +125,59 @@ VALUES (
 SELECT
     EXISTS (
         SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
-        WHERE tenant_id = :tenant_id AND queue IN :queues AND lease_until <= :now
+        WHERE queue_id IN :queue_ids AND lease_until <= :now
     )
     OR EXISTS (
         SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
-        WHERE tenant_id = :tenant_id AND queue IN :queues AND status = 'scheduled' AND available_at <= :now
+        WHERE queue_id IN :queue_ids AND status = 'scheduled' AND available_at <= :now
     )
     OR EXISTS (
         SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
-        WHERE tenant_id = :tenant_id AND queue IN :queues AND status IN ('scheduled', 'ready') AND expires_at <= :now
+        WHERE queue_id IN :queue_ids AND status IN ('scheduled', 'ready') AND expires_at <= :now
     ) AS overdue
 
 -- name: lock_overdue
 -- Tasks of these queues that time has changed, locked; those that somebody else is moving are left to them.
 SELECT {state}
-FROM mq_tasks AS t
+FROM {tasks}
 JOIN (
     (
         SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
-        WHERE tenant_id = :tenant_id AND queue IN :queues AND lease_until <= :now
+        WHERE queue_id IN :queue_ids AND lease_until <= :now
         LIMIT :limit
     )
     UNION
     (
         SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
-        WHERE tenant_id = :tenant_id AND queue IN :queues AND status = 'scheduled' AND available_at <= :now
+        WHERE queue_id IN :queue_ids AND status = 'scheduled' AND available_at <= :now
         LIMIT :limit
     )
     UNION
     (
         SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
-        WHERE tenant_id = :tenant_id AND queue IN :queues AND status IN ('scheduled', 'ready') AND expires_at <= :now
+        WHERE queue_id IN :queue_ids AND status IN ('scheduled', 'ready') AND expires_at <= :now
         LIMIT :limit
     )
     LIMIT :limit
 ) AS overdue ON overdue.seq = t.seq
 FOR UPDATE OF t SKIP LOCKED
 
--- name: lock_finished_by_time
--- Tasks of the whole tenant that time may have finished, locked likewise.
-SELECT {state}
-FROM mq_tasks AS t
-JOIN (
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND status = 'leased' AND lease_until <= :now LIMIT :limit
-    )
-    UNION
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND status IN ('scheduled', 'ready') AND expires_at <= :now LIMIT :limit
-    )
-) AS overdue ON overdue.seq = t.seq
-FOR UPDATE OF t SKIP LOCKED
-
 -- name: lock_rows
 -- These rows, locked in order.
-SELECT {state} FROM mq_tasks AS t WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE
+SELECT {state} FROM {tasks} WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE OF t
 
 -- name: lock_tasks
 -- The live tasks of these ids, locked in order.
-SELECT {state} FROM mq_tasks AS t
+SELECT {state} FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id IN :ids
 ORDER BY t.id
-FOR UPDATE
+FOR UPDATE OF t
 
 -- name: pick_queue
 -- The first ready tasks of one queue, locked; rows that somebody else is claiming are passed over.
-SELECT t.seq, t.size
+SELECT t.seq, t.queue_id, t.size
 FROM mq_tasks AS t
-WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+WHERE t.queue_id = :queue_id AND t.status = 'ready'
     AND (t.expires_at IS NULL OR t.expires_at > :now)
     AND t.id NOT IN :exclude_ids
 ORDER BY t.priority DESC, t.available_at, t.seq
@@ -162,14 +186,17 @@ FOR UPDATE SKIP LOCKED
 
 -- name: rank_lanes
 -- The best of every lane without a lock, merged. Among equal priorities the queues take turns.
-SELECT best.seq, best.priority,
-    row_number() OVER (PARTITION BY best.queue, best.priority ORDER BY best.available_at, best.seq) AS turn
+SELECT ranked.seq, ranked.queue_id, ranked.priority
 FROM (
+    SELECT best.*,
+        row_number() OVER (PARTITION BY best.queue_id, best.priority ORDER BY best.available_at, best.seq) AS turn,
+        row_number() OVER (PARTITION BY best.queue_id ORDER BY best.priority DESC, best.available_at, best.seq) AS nth
+    FROM (
     -- each lane, by UNION ALL: in a LATERAL join its rows would all be sorted
     (
-        SELECT t.seq, t.queue, t.priority, t.available_at, :place AS place
+        SELECT t.seq, t.queue_id, t.priority, t.available_at, :place AS place, :room AS room
         FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+        WHERE t.queue_id = :queue_id AND t.status = 'ready'
             AND (:type IS NULL OR t.type = :type)
             AND (t.expires_at IS NULL OR t.expires_at > :now)
             AND t.id NOT IN :exclude_ids
@@ -177,23 +204,26 @@ FROM (
         LIMIT :limit
     )
     -- end of lane
-) AS best
-ORDER BY best.priority DESC, turn, best.place
+    ) AS best
+) AS ranked
+WHERE ranked.nth <= ranked.room
+ORDER BY ranked.priority DESC, ranked.turn, ranked.place
 LIMIT :limit
 
 -- name: lock_ranked
 -- The winners, locked and looked at again.
-SELECT t.seq, t.priority, t.size FROM mq_tasks AS t
+SELECT t.seq, t.queue_id, t.priority, t.size FROM mq_tasks AS t
 WHERE t.seq IN :seqs AND t.status = 'ready'
 FOR UPDATE SKIP LOCKED
 
 -- name: lease_many
 UPDATE mq_tasks AS t
 JOIN JSON_TABLE(:leases, '$[*]' COLUMNS (
-    seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash'
+    seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash',
+    lease_until DATETIME(6) PATH '$.lease_until'
 )) AS n ON n.seq = t.seq
 SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = :worker_id, t.last_worker = :worker_id,
-    t.lease_token_hash = n.token_hash, t.lease_until = :lease_until, t.leased_at = :now,
+    t.lease_token_hash = n.token_hash, t.lease_until = n.lease_until, t.leased_at = :now,
     t.first_leased_at = coalesce(t.first_leased_at, :now), t.last_token_hash = NULL, t.last_token_fate = NULL,
     t.updated_at = :now
 
@@ -208,7 +238,7 @@ FROM (
     (
         SELECT t.available_at AS next_at
         FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
-        WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'scheduled'
+        WHERE t.queue_id = :queue_id AND t.status = 'scheduled'
             AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
             AND (:type IS NULL OR t.type = :type)
         ORDER BY t.available_at
@@ -218,7 +248,7 @@ FROM (
     (
         SELECT t.lease_until
         FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_leased)
-        WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.lease_until IS NOT NULL
+        WHERE t.queue_id = :queue_id AND t.lease_until IS NOT NULL
             AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
             AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
             AND (:type IS NULL OR t.type = :type)
@@ -227,6 +257,21 @@ FROM (
     )
     -- end of lane
 ) AS upcoming
+
+-- name: count_leased
+-- How many leases run in these queues.
+SELECT queue_id, count(*) AS leased FROM mq_tasks
+WHERE queue_id IN :queue_ids AND status = 'leased' AND lease_until > :now
+GROUP BY queue_id
+
+-- name: queues_with_ready
+SELECT q.id AS queue_id FROM mq_queues AS q
+WHERE q.id IN :queue_ids AND EXISTS (
+    SELECT 1 FROM mq_tasks AS t WHERE t.queue_id = q.id AND t.status = 'ready'
+)
+
+-- name: set_rate_left
+UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :queue_id
 
 -- name: extend_many
 -- The leases end that long from now.
@@ -296,8 +341,9 @@ WHERE tenant_id = :tenant_id AND task_id IN :ids
 
 -- name: get_live
 SELECT {live_task}, t.status, t.lease_owner, t.lease_until
-FROM mq_tasks AS t
+FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id = :id
+    AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
 
 -- name: get_finished
 -- The task of that id that finished last.
@@ -324,8 +370,9 @@ SELECT * FROM (
             WHEN t.available_at <= :now THEN 'ready'
             ELSE 'scheduled'
         END AS status
-    FROM mq_tasks AS t
+    FROM {tasks}
     WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+        AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
         AND (:queue IS NULL OR t.queue = :queue)
         AND (:topic IS NULL OR t.topic = :topic)
         AND (:type IS NULL OR t.type = :type)
@@ -393,25 +440,240 @@ FOR UPDATE SKIP LOCKED
 -- name: restore_many
 -- Dead letters back to the queue; a taken id or dedupe key is an error.
 INSERT INTO mq_tasks (
-    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     first_leased_at, last_worker, last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at,
     created_at, updated_at
 )
 SELECT
-    f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
-    f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
+    f.tenant_id, r.queue_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
+    f.content_type, f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
     r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
     f.last_token_hash, f.last_token_fate,
     CASE WHEN f.last_token_fate = 'failed' THEN f.last_token_hash ELSE f.failed_token_hash END,
     f.last_error, f.last_error_at, f.created_at, :now
 FROM JSON_TABLE(:letters, '$[*]' COLUMNS (
-    row_id BIGINT PATH '$.row_id', status VARCHAR(16) PATH '$.status', attempts INT PATH '$.attempts',
-    max_attempts INT PATH '$.max_attempts', available_at DATETIME(6) PATH '$.available_at',
-    expires_at DATETIME(6) PATH '$.expires_at'
+    row_id BIGINT PATH '$.row_id', queue_id BIGINT PATH '$.queue_id', status VARCHAR(16) PATH '$.status',
+    attempts INT PATH '$.attempts', max_attempts INT PATH '$.max_attempts',
+    available_at DATETIME(6) PATH '$.available_at', expires_at DATETIME(6) PATH '$.expires_at'
 )) AS r
 JOIN mq_task_dlq AS f ON f.id = r.row_id
 ORDER BY f.id
 
 -- name: delete_dead_letters
 DELETE FROM mq_task_dlq WHERE id IN :row_ids
+
+-- name: update_queue
+UPDATE mq_queues
+SET declared = :declared, topic = :topic, exclusive = :exclusive, keep_alive_seconds = :keep_alive_seconds,
+    keep_alive_until = :keep_alive_until, max_attempts = :max_attempts, lease_seconds = :lease_seconds,
+    max_lease_seconds = :max_lease_seconds, backoff_base_seconds = :backoff_base_seconds,
+    backoff_factor = :backoff_factor, backoff_max_seconds = :backoff_max_seconds, backoff_jitter = :backoff_jitter,
+    rate_per_second = :rate_per_second, concurrency_limit = :concurrency_limit, paused = :paused,
+    history_days = :history_days, dlq_days = :dlq_days, updated_at = :now
+WHERE id = :queue_id
+
+-- name: list_queues
+-- Declared queues that are there by now, in order of name.
+SELECT {queue} FROM mq_queues AS q
+WHERE q.tenant_id = :tenant_id AND q.declared AND q.name > :after_name
+    AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now)
+    AND (:topic IS NULL OR q.topic = :topic)
+ORDER BY q.name
+LIMIT :limit
+
+-- name: lock_subscribers
+-- The queues of a topic, locked against deletion, so that a message goes to all of them or to none.
+SELECT {queue} FROM mq_queues AS q
+WHERE q.tenant_id = :tenant_id AND q.topic = :topic AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now)
+ORDER BY q.name
+FOR SHARE
+
+-- name: lock_topic
+SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+FOR SHARE
+
+-- name: lock_topic_to_delete
+SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+FOR UPDATE
+
+-- name: insert_topic
+INSERT INTO mq_topics (tenant_id, name, created_at) VALUES (:tenant_id, :name, :now)
+ON DUPLICATE KEY UPDATE name = name
+
+-- name: delete_topic
+DELETE FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: list_topics
+SELECT name, created_at FROM mq_topics
+WHERE tenant_id = :tenant_id AND name > :after_name
+ORDER BY name
+LIMIT :limit
+
+-- name: lock_waiting
+-- What waits in a queue, locked; what somebody is reserving is left to them.
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = :queue_id AND t.status = :status AND t.seq <= :last_seq
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: last_seq
+SELECT coalesce(max(seq), 0) AS last_seq FROM mq_tasks
+
+-- name: pick_history
+-- Finished tasks of a queue that ended before a moment.
+SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
+WHERE tenant_id = :tenant_id AND queue = :queue AND status = :status AND finished_at <= :before
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: pick_history_to_drop
+-- Finished tasks of anybody that have been kept for long enough.
+SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
+WHERE keep_until <= :now
+ORDER BY keep_until
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: delete_history
+DELETE FROM mq_task_history WHERE id IN :row_ids
+
+-- name: delete_attempts_of
+-- The attempts of tasks that are gone, but not those of a later one that has the same id.
+DELETE a FROM mq_task_attempts AS a
+JOIN JSON_TABLE(:tasks, '$[*]' COLUMNS (
+    tenant_id VARCHAR(64) PATH '$.tenant_id', task_id VARCHAR(64) PATH '$.task_id',
+    finished_at DATETIME(6) PATH '$.finished_at'
+)) AS f ON a.tenant_id = f.tenant_id COLLATE utf8mb4_0900_bin
+    AND a.task_id = f.task_id COLLATE utf8mb4_0900_bin AND a.started_at <= f.finished_at
+
+-- name: count_of_queue
+-- How many tasks there are in each state, counted up to a bound.
+SELECT 'ready' AS status, count(*) AS tasks
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'scheduled', count(*)
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'leased', count(*)
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'done', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'expired', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'cancelled', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'dead', count(*)
+FROM (SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue LIMIT :bound) AS counted
+
+-- name: count_ready_by_priority
+SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
+FROM (
+    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound
+) AS counted
+GROUP BY priority
+ORDER BY priority DESC
+
+-- name: count_ahead
+-- How many ready tasks of the queue come before this one, counted up to a bound.
+SELECT count(*) AS ahead
+FROM (
+    SELECT 1 FROM mq_tasks
+    WHERE queue_id = :queue_id AND status = 'ready'
+        AND (priority > :priority OR priority = :priority AND (available_at, seq) < (:available_at, :seq))
+    LIMIT :bound
+) AS counted
+
+-- name: queues_with_overdue
+-- Those of the queues in which time has changed something that nobody has moved yet.
+SELECT DISTINCT o.tenant_id, o.id AS queue_id FROM mq_queues AS o
+JOIN (
+    SELECT q.id FROM mq_queues AS q
+    WHERE q.id IN :queue_ids AND (
+        EXISTS (
+            SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_leased)
+            WHERE t.queue_id = q.id AND t.lease_until <= :now
+        )
+        OR EXISTS (
+            SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
+            WHERE t.queue_id = q.id AND t.status = 'scheduled' AND t.available_at <= :now
+        )
+        OR EXISTS (
+            SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_expiring)
+            WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready') AND t.expires_at <= :now
+        )
+    )
+) AS overdue ON overdue.id = o.id
+
+-- name: next_queue_ids
+-- The next few of anybody's queues.
+SELECT id FROM mq_queues WHERE id > :after_id ORDER BY id LIMIT :limit
+
+-- name: ended_queues
+-- Exclusive queues of anybody whose time is over.
+SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.keep_alive_until LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: list_graves
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves ORDER BY deleted_at LIMIT :limit
+
+-- name: list_graves_of_tenant
+SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id
+
+-- name: delete_grave
+DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
+
+-- name: lock_old_tombstones
+-- Dedupe keys that are held no longer.
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: queues_with_dlq_days
+SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS NOT NULL ORDER BY q.id
+
+-- name: lock_old_dead_letters
+SELECT id AS row_id, tenant_id, task_id, failed_at AS finished_at FROM mq_task_dlq
+WHERE tenant_id = :tenant_id AND queue = :queue AND failed_at <= :before
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: insert_operation
+INSERT INTO mq_operations (
+    tenant_id, id, status, request, rate_per_second, requeued, skipped, after_id, last_id, next_at, created_at,
+    updated_at
+)
+VALUES (:tenant_id, :id, 'running', :request, :rate_per_second, 0, 0, 0, :last_id, :now, :now, :now)
+
+-- name: get_operation
+SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: lock_operation
+SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
+FOR UPDATE
+
+-- name: lock_due_operation
+-- An operation of anybody that may go on; one that somebody else is at is left to them.
+SELECT * FROM mq_operations WHERE status = 'running' AND next_at <= :now ORDER BY next_at LIMIT 1
+FOR UPDATE SKIP LOCKED
+
+-- name: advance_operation
+UPDATE mq_operations
+SET requeued = :requeued, skipped = :skipped, after_id = :after_id, next_at = :next_at, updated_at = :now
+WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: end_operation
+UPDATE mq_operations SET status = :status, finished_at = :now, updated_at = :now
+WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: delete_old_operations
+DELETE FROM mq_operations WHERE finished_at <= :before

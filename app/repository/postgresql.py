@@ -3,7 +3,8 @@
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import cast
 
 from sqlalchemy import URL, RowMapping, text
@@ -12,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Raced, Row, UnsuitableServer, lanes_of
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Lane, Raced, Row, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -58,11 +59,6 @@ def connect_postgresql(url: URL, pool: PoolSettings) -> AsyncEngine:
 class PostgreSQL(Dialect):
     name = "postgresql"
 
-    async def clock(self, session: Session, now: datetime | None) -> datetime:
-        row = await session.row("clock", now=now)
-        assert row is not None
-        return cast(datetime, row["now"])
-
     def encode(self, value: object) -> object:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             return json.dumps(value, default=_json_value, ensure_ascii=False)
@@ -91,21 +87,25 @@ class PostgreSQL(Dialect):
         if len(restored) < len(letters):
             raise Raced
 
-    async def claim(self, session: Session, request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
+    async def claim(
+        self, session: Session, request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+    ) -> Claimed:
         parameters: dict[str, object] = {
-            "tenant_id": request.tenant_id,
             "now": session.now,
-            "lease_until": session.now + timedelta(seconds=request.lease_seconds),
             "worker_id": request.worker_id or "",
             "exclude_ids": list(request.exclude_ids),
             "token_hashes": [lease_token_hash(token) for token in tokens],
-            "limit": len(tokens),
             "max_bytes": request.max_bytes,
         }
-        if len(request.queues) == 1 and not request.types:
-            rows = await session.rows("claim_queue", queue=request.queues[0], **parameters)
+        if len(lanes) == 1 and lanes[0].type is None:
+            [lane] = lanes
+            limit = min(lane.room, len(tokens))
+            rows = await session.rows(
+                "claim_queue", queue_id=lane.queue_id, lease_until=lane.lease_until, limit=limit, **parameters
+            )
             return Claimed(_in_order(rows))
-        rows = await session.rows("claim_lanes", lanes=lanes_of(request), **parameters)
+        records = [asdict(lane) for lane in lanes]
+        rows = await session.rows("claim_lanes", lanes=records, limit=len(tokens), **parameters)
         claimed = _in_order(row for row in rows if row["position"] is not None)
         return Claimed(claimed, raced=not claimed and rows[0]["candidates"] > 0)
 

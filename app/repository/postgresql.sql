@@ -1,10 +1,22 @@
 -- PostgreSQL. The statements stand in the same order in the file of every dialect.
--- `:moves` and the like are JSON arrays of objects; `:now` is NULL only in `clock`.
+-- `:moves` and the like are JSON arrays of objects; `:now` is NULL only in `open`.
 
 -- part: state
-t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
-    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.failed_token_hash, t.dedupe_key,
-    t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
+t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at,
+    t.lease_owner, t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate,
+    t.failed_token_hash, t.dedupe_key, t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at,
+    q.id AS existing_queue_id, q.keep_alive_until AS queue_ends_at, q.history_days, q.max_lease_seconds,
+    q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
+
+-- part: tasks
+mq_tasks AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+
+-- part: queue
+q.id, q.name, q.declared, q.topic, q.exclusive, q.keep_alive_seconds, q.keep_alive_until, q.max_attempts,
+    q.lease_seconds, q.max_lease_seconds, q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds,
+    q.backoff_jitter,
+    q.rate_per_second, q.concurrency_limit, q.paused, q.history_days, q.dlq_days, q.rate_left, q.rate_left_at,
+    q.created_at, q.updated_at
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
@@ -44,35 +56,67 @@ f.tenant_id = :tenant_id
     AND (CAST(:after AS timestamptz) IS NULL OR f.failed_at > :after)
     AND (:any_id OR f.task_id = ANY(CAST(:ids AS text[])))
 
--- name: clock
--- The one instant at which everything in a transaction happens.
-SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now
+-- name: open
+-- The one instant at which everything in a transaction happens, and the queues that it is about.
+SELECT clock.now, {queue}
+FROM (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now) AS clock
+LEFT JOIN mq_queues AS q ON q.tenant_id = :tenant_id AND q.name = ANY(CAST(:names AS text[]))
+
+-- name: list_queue_ids
+SELECT q.id, q.name FROM mq_queues AS q WHERE q.tenant_id = :tenant_id
+
+-- name: lock_queues
+-- These queues, locked in order of name: their limits are looked at under the lock.
+SELECT {queue} FROM mq_queues AS q WHERE q.id = ANY(CAST(:queue_ids AS bigint[])) ORDER BY q.name
+FOR UPDATE
+
+-- name: insert_queue
+INSERT INTO mq_queues (
+    tenant_id, name, declared, topic, exclusive, keep_alive_seconds, keep_alive_until, max_attempts, lease_seconds,
+    max_lease_seconds, backoff_base_seconds, backoff_factor, backoff_max_seconds, backoff_jitter, rate_per_second,
+    concurrency_limit, paused, history_days, dlq_days, rate_left, rate_left_at, created_at, updated_at
+)
+VALUES (
+    :tenant_id, :name, :declared, :topic, :exclusive, :keep_alive_seconds, :keep_alive_until, :max_attempts,
+    :lease_seconds, :max_lease_seconds, :backoff_base_seconds, :backoff_factor, :backoff_max_seconds,
+    :backoff_jitter, :rate_per_second, :concurrency_limit, :paused, :history_days, :dlq_days, :rate_left, :now,
+    :now, :now
+)
+
+-- name: insert_grave
+INSERT INTO mq_queue_graves (queue_id, tenant_id, deleted_at)
+SELECT id, tenant_id, CAST(:now AS timestamptz) FROM mq_queues WHERE id = :queue_id
+
+-- name: delete_queue
+DELETE FROM mq_queues WHERE id = :queue_id
 
 -- name: find_id_holders
 -- The live tasks that have one of these ids.
-SELECT {state} FROM mq_tasks AS t
+SELECT {state} FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id = ANY(CAST(:ids AS text[]))
 
 -- name: find_key_holders
 -- The tasks and tombstones that hold one of these dedupe keys.
 SELECT {state}
-FROM jsonb_to_recordset(CAST(:keys AS jsonb)) AS k (queue text, dedupe_key text)
-JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.queue = k.queue AND t.dedupe_key = k.dedupe_key
+FROM jsonb_to_recordset(CAST(:keys AS jsonb)) AS k (queue_id bigint, dedupe_key text)
+JOIN mq_tasks AS t ON t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key
+LEFT JOIN mq_queues AS q ON q.id = t.queue_id
 
 -- name: insert_tasks
 -- New tasks in input order; one whose id or dedupe key is taken after all is left out.
 INSERT INTO mq_tasks (
-    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     created_at, updated_at
 )
 SELECT
-    :tenant_id, n.id, n.queue, n.topic, n.publish_id, n.type, p.payload, n.payload_is_json, n.content_type, n.meta,
-    n.size, n.priority, n.dedupe_key, n.dedupe_seconds, n.status, 0, n.max_attempts, n.available_at, n.expires_at,
-    n.timeout_seconds, :now, :now
+    :tenant_id, n.queue_id, n.id, n.queue, n.topic, n.publish_id, n.type, p.payload, n.payload_is_json, n.content_type,
+    n.meta, n.size, n.priority, n.dedupe_key, n.dedupe_seconds, n.status, 0, n.max_attempts, n.available_at,
+    n.expires_at, n.timeout_seconds, :now, :now
 FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n (
-    position bigint, id text, queue text, topic text, publish_id text, type text, payload_is_json boolean,
-    content_type text, meta text, size int, priority int, dedupe_key text, dedupe_seconds float8, status text,
+    position bigint, queue_id bigint, id text, queue text, topic text, publish_id text, type text,
+    payload_is_json boolean, content_type text, meta text, size int, priority int, dedupe_key text,
+    dedupe_seconds float8, status text,
     max_attempts int, available_at timestamptz, expires_at timestamptz, timeout_seconds float8
 )
 JOIN unnest(CAST(:payloads AS bytea[])) WITH ORDINALITY AS p (payload, position) USING (position)
@@ -84,24 +128,24 @@ RETURNING id
 -- Whether time has changed anything in these queues that nobody has moved yet: the first of each kind tells.
 SELECT EXISTS (
     SELECT
-    FROM unnest(CAST(:queues AS text[])) AS q (queue) CROSS JOIN LATERAL (
+    FROM unnest(CAST(:queue_ids AS bigint[])) AS asked (queue_id) CROSS JOIN LATERAL (
         (
             SELECT t.lease_until AS at FROM mq_tasks AS t
-            WHERE t.tenant_id = :tenant_id AND t.queue = q.queue AND t.status = 'leased'
+            WHERE t.queue_id = asked.queue_id AND t.status = 'leased'
             ORDER BY t.lease_until
             LIMIT 1
         )
         UNION ALL
         (
             SELECT t.available_at FROM mq_tasks AS t
-            WHERE t.tenant_id = :tenant_id AND t.queue = q.queue AND t.status = 'scheduled'
+            WHERE t.queue_id = asked.queue_id AND t.status = 'scheduled'
             ORDER BY t.available_at
             LIMIT 1
         )
         UNION ALL
         (
             SELECT t.expires_at FROM mq_tasks AS t
-            WHERE t.tenant_id = :tenant_id AND t.queue = q.queue
+            WHERE t.queue_id = asked.queue_id
                 AND t.status IN ('scheduled', 'ready') AND t.expires_at IS NOT NULL
             ORDER BY t.expires_at
             LIMIT 1
@@ -113,27 +157,27 @@ SELECT EXISTS (
 -- name: lock_overdue
 -- Tasks of these queues that time has changed, locked; those that somebody else is moving are left to them.
 SELECT {state}
-FROM mq_tasks AS t
+FROM {tasks}
 JOIN (
     SELECT DISTINCT first.seq
-    FROM unnest(CAST(:queues AS text[])) AS q (queue) CROSS JOIN LATERAL (
+    FROM unnest(CAST(:queue_ids AS bigint[])) AS asked (queue_id) CROSS JOIN LATERAL (
         (
             SELECT o.seq FROM mq_tasks AS o
-            WHERE o.tenant_id = :tenant_id AND o.queue = q.queue AND o.status = 'leased' AND o.lease_until <= :now
+            WHERE o.queue_id = asked.queue_id AND o.status = 'leased' AND o.lease_until <= :now
             ORDER BY o.lease_until
             LIMIT :limit
         )
         UNION ALL
         (
             SELECT o.seq FROM mq_tasks AS o
-            WHERE o.tenant_id = :tenant_id AND o.queue = q.queue AND o.status = 'scheduled' AND o.available_at <= :now
+            WHERE o.queue_id = asked.queue_id AND o.status = 'scheduled' AND o.available_at <= :now
             ORDER BY o.available_at
             LIMIT :limit
         )
         UNION ALL
         (
             SELECT o.seq FROM mq_tasks AS o
-            WHERE o.tenant_id = :tenant_id AND o.queue = q.queue
+            WHERE o.queue_id = asked.queue_id
                 AND o.status IN ('scheduled', 'ready') AND o.expires_at <= :now
             ORDER BY o.expires_at
             LIMIT :limit
@@ -143,40 +187,23 @@ JOIN (
 ) AS overdue ON overdue.seq = t.seq
 FOR UPDATE OF t SKIP LOCKED
 
--- name: lock_finished_by_time
--- Tasks of the whole tenant that time may have finished, locked likewise.
-SELECT {state}
-FROM mq_tasks AS t
-JOIN (
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND status = 'leased' AND lease_until <= :now LIMIT :limit
-    )
-    UNION
-    (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND status IN ('scheduled', 'ready') AND expires_at <= :now LIMIT :limit
-    )
-) AS overdue ON overdue.seq = t.seq
-FOR UPDATE OF t SKIP LOCKED
-
 -- name: lock_rows
 -- These rows, locked in order.
-SELECT {state} FROM mq_tasks AS t WHERE t.seq = ANY(CAST(:seqs AS bigint[])) ORDER BY t.seq FOR UPDATE
+SELECT {state} FROM {tasks} WHERE t.seq = ANY(CAST(:seqs AS bigint[])) ORDER BY t.seq FOR UPDATE OF t
 
 -- name: lock_tasks
 -- The live tasks of these ids, locked in order.
-SELECT {state} FROM mq_tasks AS t
+SELECT {state} FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id = ANY(CAST(:ids AS text[]))
 ORDER BY t.id
-FOR UPDATE
+FOR UPDATE OF t
 
 -- name: claim_queue
 -- Leases the first ready tasks of one queue; rows that somebody else is claiming are passed over.
 WITH picked AS (
     SELECT t.seq, t.priority, t.available_at, t.size
     FROM mq_tasks AS t
-    WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+    WHERE t.queue_id = :queue_id AND t.status = 'ready'
         AND (t.expires_at IS NULL OR t.expires_at > :now)
         AND t.id <> ALL(CAST(:exclude_ids AS text[]))
     ORDER BY t.priority DESC, t.available_at, t.seq
@@ -201,17 +228,19 @@ RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 -- The same over several queues, or for some types only: the best of every lane without a lock, merged, then the winners
 -- locked and looked at again. Among equal priorities the queues take turns. `candidates` tells whether there were any.
 WITH lanes AS (
-    SELECT queue, type, place
-    FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue text, type text, place int)
+    SELECT queue_id, type, place, room, lease_until
+    FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (
+        queue_id bigint, type text, place int, room int, lease_until timestamptz
+    )
 ),
 candidates AS (
-    SELECT best.*, lanes.place
+    SELECT best.*, lanes.place, lanes.room, lanes.lease_until
     FROM lanes CROSS JOIN LATERAL (
         (
-            SELECT t.seq, t.queue, t.priority, t.available_at, t.size
+            SELECT t.seq, t.queue_id, t.priority, t.available_at, t.size
             FROM mq_tasks AS t
             WHERE lanes.type IS NULL
-                AND t.tenant_id = :tenant_id AND t.queue = lanes.queue AND t.status = 'ready'
+                AND t.queue_id = lanes.queue_id AND t.status = 'ready'
                 AND (t.expires_at IS NULL OR t.expires_at > :now)
                 AND t.id <> ALL(CAST(:exclude_ids AS text[]))
             ORDER BY t.priority DESC, t.available_at, t.seq
@@ -219,10 +248,10 @@ candidates AS (
         )
         UNION ALL
         (
-            SELECT t.seq, t.queue, t.priority, t.available_at, t.size
+            SELECT t.seq, t.queue_id, t.priority, t.available_at, t.size
             FROM mq_tasks AS t
             WHERE lanes.type = '' AND t.type = ''
-                AND t.tenant_id = :tenant_id AND t.queue = lanes.queue AND t.status = 'ready'
+                AND t.queue_id = lanes.queue_id AND t.status = 'ready'
                 AND (t.expires_at IS NULL OR t.expires_at > :now)
                 AND t.id <> ALL(CAST(:exclude_ids AS text[]))
             ORDER BY t.priority DESC, t.available_at, t.seq
@@ -230,10 +259,10 @@ candidates AS (
         )
         UNION ALL
         (
-            SELECT t.seq, t.queue, t.priority, t.available_at, t.size
+            SELECT t.seq, t.queue_id, t.priority, t.available_at, t.size
             FROM mq_tasks AS t
             WHERE lanes.type <> '' AND t.type <> ''
-                AND t.tenant_id = :tenant_id AND t.queue = lanes.queue AND t.status = 'ready' AND t.type = lanes.type
+                AND t.queue_id = lanes.queue_id AND t.status = 'ready' AND t.type = lanes.type
                 AND (t.expires_at IS NULL OR t.expires_at > :now)
                 AND t.id <> ALL(CAST(:exclude_ids AS text[]))
             ORDER BY t.priority DESC, t.available_at, t.seq
@@ -242,27 +271,31 @@ candidates AS (
     ) AS best
 ),
 ranked AS (
-    SELECT seq, priority, place,
-        row_number() OVER (PARTITION BY queue, priority ORDER BY available_at, seq) AS turn
-    FROM candidates
+    SELECT * FROM (
+        SELECT seq, priority, place, room, lease_until,
+            row_number() OVER (PARTITION BY queue_id, priority ORDER BY available_at, seq) AS turn,
+            row_number() OVER (PARTITION BY queue_id ORDER BY priority DESC, available_at, seq) AS nth
+        FROM candidates
+    ) AS numbered
+    WHERE nth <= room
     ORDER BY priority DESC, turn, place
     LIMIT :limit
 ),
 picked AS (
-    SELECT t.seq, r.priority, r.turn, r.place, t.size
+    SELECT t.seq, r.priority, r.turn, r.place, r.lease_until, t.size
     FROM ranked AS r JOIN mq_tasks AS t ON t.seq = r.seq
     WHERE t.status = 'ready' AND t.priority = r.priority
     FOR UPDATE OF t SKIP LOCKED
 ),
 numbered AS (
-    SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    SELECT seq, lease_until, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, turn, place)
 ),
 claimed AS (
     UPDATE mq_tasks AS t
     SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
-        lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], lease_until = :lease_until, leased_at = :now,
+        lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], lease_until = n.lease_until, leased_at = :now,
         first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
         updated_at = :now
     FROM numbered AS n
@@ -275,11 +308,11 @@ FROM (VALUES (1)) AS always (one) LEFT JOIN claimed ON true
 -- name: next_available
 -- When the next task of these lanes is due, or may come back because its lease ends.
 SELECT min(next_at) AS next_at
-FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue text, type text) CROSS JOIN LATERAL (
+FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue_id bigint, type text) CROSS JOIN LATERAL (
     (
         SELECT t.available_at AS next_at
         FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue AND t.status = 'scheduled'
+        WHERE t.queue_id = l.queue_id AND t.status = 'scheduled'
             AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
             AND (l.type IS NULL OR t.type = l.type)
         ORDER BY t.available_at
@@ -289,7 +322,7 @@ FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue text, type text) CROS
     (
         SELECT t.lease_until
         FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue AND t.status = 'leased'
+        WHERE t.queue_id = l.queue_id AND t.status = 'leased'
             AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
             AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
             AND (l.type IS NULL OR t.type = l.type)
@@ -297,6 +330,21 @@ FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue text, type text) CROS
         LIMIT 1
     )
 ) AS upcoming
+
+-- name: count_leased
+-- How many leases run in these queues.
+SELECT queue_id, count(*) AS leased FROM mq_tasks
+WHERE queue_id = ANY(CAST(:queue_ids AS bigint[])) AND status = 'leased' AND lease_until > :now
+GROUP BY queue_id
+
+-- name: queues_with_ready
+SELECT q.id AS queue_id FROM mq_queues AS q
+WHERE q.id = ANY(CAST(:queue_ids AS bigint[])) AND EXISTS (
+    SELECT 1 FROM mq_tasks AS t WHERE t.queue_id = q.id AND t.status = 'ready'
+)
+
+-- name: set_rate_left
+UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :queue_id
 
 -- name: extend_many
 -- The leases end that long from now.
@@ -363,8 +411,9 @@ WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
 
 -- name: get_live
 SELECT {live_task}, t.status, t.lease_owner, t.lease_until
-FROM mq_tasks AS t
+FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id = :id
+    AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
 
 -- name: get_finished
 -- The task of that id that finished last.
@@ -391,8 +440,9 @@ SELECT * FROM (
             WHEN t.available_at <= :now THEN 'ready'
             ELSE 'scheduled'
         END AS status
-    FROM mq_tasks AS t
+    FROM {tasks}
     WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+        AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
         AND (CAST(:queue AS text) IS NULL OR t.queue = :queue)
         AND (CAST(:topic AS text) IS NULL OR t.topic = :topic)
         AND (CAST(:type AS text) IS NULL OR t.type = :type)
@@ -460,20 +510,21 @@ FOR UPDATE SKIP LOCKED
 -- name: restore_many
 -- Dead letters back to the queue; one whose id or dedupe key is taken after all is left out.
 INSERT INTO mq_tasks (
-    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     first_leased_at, last_worker, last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at,
     created_at, updated_at
 )
 SELECT
-    f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
-    f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
+    f.tenant_id, r.queue_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
+    f.content_type, f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
     r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
     f.last_token_hash, f.last_token_fate,
     CASE WHEN f.last_token_fate = 'failed' THEN f.last_token_hash ELSE f.failed_token_hash END,
     f.last_error, f.last_error_at, f.created_at, :now
 FROM jsonb_to_recordset(CAST(:letters AS jsonb)) AS r (
-    row_id bigint, status text, attempts int, max_attempts int, available_at timestamptz, expires_at timestamptz
+    row_id bigint, queue_id bigint, status text, attempts int, max_attempts int, available_at timestamptz,
+    expires_at timestamptz
 )
 JOIN mq_task_dlq AS f ON f.id = r.row_id
 ORDER BY f.id
@@ -482,3 +533,219 @@ RETURNING id
 
 -- name: delete_dead_letters
 DELETE FROM mq_task_dlq WHERE id = ANY(CAST(:row_ids AS bigint[]))
+
+-- name: update_queue
+UPDATE mq_queues
+SET declared = :declared, topic = :topic, exclusive = :exclusive, keep_alive_seconds = :keep_alive_seconds,
+    keep_alive_until = :keep_alive_until, max_attempts = :max_attempts, lease_seconds = :lease_seconds,
+    max_lease_seconds = :max_lease_seconds, backoff_base_seconds = :backoff_base_seconds,
+    backoff_factor = :backoff_factor, backoff_max_seconds = :backoff_max_seconds, backoff_jitter = :backoff_jitter,
+    rate_per_second = :rate_per_second, concurrency_limit = :concurrency_limit, paused = :paused,
+    history_days = :history_days, dlq_days = :dlq_days, updated_at = :now
+WHERE id = :queue_id
+
+-- name: list_queues
+-- Declared queues that are there by now, in order of name.
+SELECT {queue} FROM mq_queues AS q
+WHERE q.tenant_id = :tenant_id AND q.declared AND q.name > :after_name
+    AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now)
+    AND (CAST(:topic AS text) IS NULL OR q.topic = :topic)
+ORDER BY q.name
+LIMIT :limit
+
+-- name: lock_subscribers
+-- The queues of a topic, locked against deletion, so that a message goes to all of them or to none.
+SELECT {queue} FROM mq_queues AS q
+WHERE q.tenant_id = :tenant_id AND q.topic = :topic AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now)
+ORDER BY q.name
+FOR SHARE
+
+-- name: lock_topic
+SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+FOR SHARE
+
+-- name: lock_topic_to_delete
+SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+FOR UPDATE
+
+-- name: insert_topic
+INSERT INTO mq_topics (tenant_id, name, created_at) VALUES (:tenant_id, :name, :now)
+ON CONFLICT DO NOTHING
+
+-- name: delete_topic
+DELETE FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: list_topics
+SELECT name, created_at FROM mq_topics
+WHERE tenant_id = :tenant_id AND name > :after_name
+ORDER BY name
+LIMIT :limit
+
+-- name: lock_waiting
+-- What waits in a queue, locked; what somebody is reserving is left to them.
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = :queue_id AND t.status = :status AND t.seq <= :last_seq
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: last_seq
+SELECT coalesce(max(seq), 0) AS last_seq FROM mq_tasks
+
+-- name: pick_history
+-- Finished tasks of a queue that ended before a moment.
+SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
+WHERE tenant_id = :tenant_id AND queue = :queue AND status = :status AND finished_at <= :before
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: pick_history_to_drop
+-- Finished tasks of anybody that have been kept for long enough.
+SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
+WHERE keep_until <= :now
+ORDER BY keep_until
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: delete_history
+DELETE FROM mq_task_history WHERE id = ANY(CAST(:row_ids AS bigint[]))
+
+-- name: delete_attempts_of
+-- The attempts of tasks that are gone, but not those of a later one that has the same id.
+DELETE FROM mq_task_attempts AS a
+USING jsonb_to_recordset(CAST(:tasks AS jsonb)) AS f (tenant_id text, task_id text, finished_at timestamptz)
+WHERE a.tenant_id = f.tenant_id AND a.task_id = f.task_id AND a.started_at <= f.finished_at
+
+-- name: count_of_queue
+-- How many tasks there are in each state, counted up to a bound.
+SELECT 'ready' AS status, count(*) AS tasks
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'scheduled', count(*)
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'leased', count(*)
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'done', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'expired', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'cancelled', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'dead', count(*)
+FROM (SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue LIMIT :bound) AS counted
+
+-- name: count_ready_by_priority
+SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
+FROM (
+    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound
+) AS counted
+GROUP BY priority
+ORDER BY priority DESC
+
+-- name: count_ahead
+-- How many ready tasks of the queue come before this one, counted up to a bound.
+SELECT count(*) AS ahead
+FROM (
+    SELECT 1 FROM mq_tasks
+    WHERE queue_id = :queue_id AND status = 'ready'
+        AND (priority > :priority OR priority = :priority AND (available_at, seq) < (:available_at, :seq))
+    LIMIT :bound
+) AS counted
+
+-- name: queues_with_overdue
+-- Those of the queues in which time has changed something that nobody has moved yet.
+SELECT DISTINCT o.tenant_id, o.id AS queue_id FROM mq_queues AS o
+JOIN (
+    SELECT q.id
+    FROM mq_queues AS q CROSS JOIN LATERAL (
+        (
+            SELECT t.lease_until AS at FROM mq_tasks AS t
+            WHERE t.queue_id = q.id AND t.status = 'leased' ORDER BY t.lease_until LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT t.available_at FROM mq_tasks AS t
+            WHERE t.queue_id = q.id AND t.status = 'scheduled' ORDER BY t.available_at LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT t.expires_at FROM mq_tasks AS t
+            WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready') AND t.expires_at IS NOT NULL
+            ORDER BY t.expires_at LIMIT 1
+        )
+    ) AS first
+    WHERE q.id = ANY(CAST(:queue_ids AS bigint[])) AND first.at <= :now
+) AS overdue ON overdue.id = o.id
+
+-- name: next_queue_ids
+-- The next few of anybody's queues.
+SELECT id FROM mq_queues WHERE id > :after_id ORDER BY id LIMIT :limit
+
+-- name: ended_queues
+-- Exclusive queues of anybody whose time is over.
+SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.keep_alive_until LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: list_graves
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves ORDER BY deleted_at LIMIT :limit
+
+-- name: list_graves_of_tenant
+SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id
+
+-- name: delete_grave
+DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
+
+-- name: lock_old_tombstones
+-- Dedupe keys that are held no longer.
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: queues_with_dlq_days
+SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS NOT NULL ORDER BY q.id
+
+-- name: lock_old_dead_letters
+SELECT id AS row_id, tenant_id, task_id, failed_at AS finished_at FROM mq_task_dlq
+WHERE tenant_id = :tenant_id AND queue = :queue AND failed_at <= :before
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: insert_operation
+INSERT INTO mq_operations (
+    tenant_id, id, status, request, rate_per_second, requeued, skipped, after_id, last_id, next_at, created_at,
+    updated_at
+)
+VALUES (:tenant_id, :id, 'running', :request, :rate_per_second, 0, 0, 0, :last_id, :now, :now, :now)
+
+-- name: get_operation
+SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: lock_operation
+SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
+FOR UPDATE
+
+-- name: lock_due_operation
+-- An operation of anybody that may go on; one that somebody else is at is left to them.
+SELECT * FROM mq_operations WHERE status = 'running' AND next_at <= :now ORDER BY next_at LIMIT 1
+FOR UPDATE SKIP LOCKED
+
+-- name: advance_operation
+UPDATE mq_operations
+SET requeued = :requeued, skipped = :skipped, after_id = :after_id, next_at = :next_at, updated_at = :now
+WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: end_operation
+UPDATE mq_operations SET status = :status, finished_at = :now, updated_at = :now
+WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: delete_old_operations
+DELETE FROM mq_operations WHERE finished_at <= :before

@@ -5,7 +5,7 @@ An item that is refused is answered by an error as a value; a call that fails as
 database's clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -29,7 +29,11 @@ from app.domain.commands import (
     TaskEdit,
     TaskFilter,
 )
+from app.domain.queue import Queue, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task
+from app.domain.topology import Explanation, NameKey, Operation, Published, QueueStats, Topic
+
+ChangeSettings = Callable[[QueueSettings], QueueSettings]
 
 
 class Repository(Protocol):
@@ -41,6 +45,9 @@ class Repository(Protocol):
         """Accepts all of the tasks or, raising `TaskExists`, none."""
 
     async def reserve_many(self, request: ReserveRequest, now: datetime | None = None) -> Reserved: ...
+
+    async def queues_with_work(self, tenant_id: str, queues: Collection[str], now: datetime | None = None) -> list[str]:
+        """Those of the queues in which a reserve may find something."""
 
     async def extend_many(
         self, tenant_id: str, items: Sequence[ExtendItem], now: datetime | None = None
@@ -118,3 +125,95 @@ class Repository(Protocol):
         """Raises unless the database answers and its schema is the one this code was written for."""
 
     async def close(self) -> None: ...
+
+
+class TopologyRepository(Protocol):
+    """A store of queues and topics."""
+
+    async def put_queue(
+        self, tenant_id: str, name: str, settings: QueueSettings, now: datetime | None = None
+    ) -> tuple[Queue, bool]:
+        """Declares the queue or changes all of its settings; whether it is new. Raises `QueueExclusive`."""
+
+    async def patch_queue(
+        self, tenant_id: str, name: str, change: ChangeSettings, now: datetime | None = None
+    ) -> Queue: ...
+
+    async def get_queue(self, tenant_id: str, name: str, now: datetime | None = None) -> Queue: ...
+
+    async def list_queues(
+        self, tenant_id: str, topic: str | None, limit: int, after: NameKey | None, now: datetime | None = None
+    ) -> Page[Queue, NameKey]: ...
+
+    async def delete_queue(self, tenant_id: str, name: str, now: datetime | None = None) -> None: ...
+
+    async def set_paused(self, tenant_id: str, name: str, *, paused: bool, now: datetime | None = None) -> Queue: ...
+
+    async def keep_alive(self, tenant_id: str, name: str, seconds: float, now: datetime | None = None) -> datetime: ...
+
+    async def purge_queue(self, tenant_id: str, name: str, now: datetime | None = None) -> int: ...
+
+    async def cleanup_queue(
+        self, tenant_id: str, name: str, older_than_seconds: float, now: datetime | None = None
+    ) -> int: ...
+
+    async def cleanup_topic(
+        self, tenant_id: str, name: str, older_than_seconds: float, now: datetime | None = None
+    ) -> int: ...
+
+    async def queue_stats(self, tenant_id: str, name: str, bound: int, now: datetime | None = None) -> QueueStats:
+        """Counts each state up to the bound."""
+
+    async def explain_task(
+        self, tenant_id: str, task_id: str, bound: int, now: datetime | None = None
+    ) -> Explanation: ...
+
+    async def put_topic(self, tenant_id: str, name: str, now: datetime | None = None) -> tuple[Topic, bool]: ...
+
+    async def get_topic(self, tenant_id: str, name: str, now: datetime | None = None) -> Topic: ...
+
+    async def list_topics(
+        self, tenant_id: str, limit: int, after: NameKey | None, now: datetime | None = None
+    ) -> Page[Topic, NameKey]: ...
+
+    async def delete_topic(self, tenant_id: str, name: str, now: datetime | None = None) -> None: ...
+
+    async def publish(self, tenant_id: str, topic: str, message: NewTask, now: datetime | None = None) -> Published: ...
+
+    async def start_operation(
+        self, tenant_id: str, request: RequeueRequest, rate_per_second: float, now: datetime | None = None
+    ) -> Operation: ...
+
+    async def get_operation(self, tenant_id: str, operation_id: str, now: datetime | None = None) -> Operation: ...
+
+    async def stop_operation(self, tenant_id: str, operation_id: str, now: datetime | None = None) -> Operation: ...
+
+
+class MaintenanceRepository(Protocol):
+    """What a janitor does, a small batch a call: each tells how much it found to do."""
+
+    async def move_overdue(self, now: datetime | None = None) -> int: ...
+
+    async def bury_ended_queues(self, now: datetime | None = None) -> int: ...
+
+    async def clear_graves(self, now: datetime | None = None) -> int: ...
+
+    async def drop_old_tombstones(self, now: datetime | None = None) -> int: ...
+
+    async def drop_old_history(self, now: datetime | None = None) -> int: ...
+
+    async def drop_old_dead_letters(self, now: datetime | None = None) -> int: ...
+
+    async def drop_old_operations(self, now: datetime | None = None) -> int: ...
+
+    async def advance_operation(self, now: datetime | None = None) -> tuple[str, dict[str, int]] | None: ...
+
+
+class Bell(Protocol):
+    """Tells other replicas that there is work in a queue, where the database can carry such a message."""
+
+    async def ring(self, queues: Collection[tuple[str, str]]) -> None:
+        """Tells of (tenant, queue) pairs; may fail, and costs no more than latency if it does."""
+
+    async def listen(self, heard: Callable[[str, str], None]) -> None:
+        """Calls `heard` for what others tell, until the connection is lost or the task is cancelled."""

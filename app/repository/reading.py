@@ -32,7 +32,7 @@ async def move_task_if_overdue(session: Session, tenant_id: str, task_id: str) -
 
 
 async def get_task(session: Session, tenant_id: str, task_id: str) -> Task:
-    row = await session.row("get_live", tenant_id=tenant_id, id=task_id)
+    row = await session.row("get_live", tenant_id=tenant_id, id=task_id, now=session.now)
     if row is not None:
         return live_task_of(row)
     row = await session.row("get_finished", tenant_id=tenant_id, id=task_id)

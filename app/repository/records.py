@@ -3,22 +3,33 @@
 from datetime import timedelta
 from typing import Any
 
-from app.domain.queue import DEFAULT_QUEUE_SETTINGS
-from app.domain.task import Attempt, DeadLetter, Payload, Status, Task, TaskState, TokenFate
+from app.domain.queue import QueueSettings
+from app.domain.task import Attempt, DeadLetter, Payload, QueueOfTask, Status, Task, TaskState, TokenFate
 from app.domain.transitions import Move
 from app.repository.dialect import Row
+from app.repository.queue_records import backoff_of
 
 
 def state_of(row: Row) -> TaskState:
     fate = row["last_token_fate"]
-    values: dict[str, Any] = {name: row[name] for name in TaskState.__slots__}
+    values: dict[str, Any] = {name: row[name] for name in TaskState.__slots__ if name != "home"}
     return TaskState(
         **{
             **values,
+            "home": _home_of(row),
             "status": Status(row["status"]),
             "last_token_fate": None if fate is None else TokenFate(fate),
         }
     )
+
+
+def _home_of(row: Row) -> QueueOfTask | None:
+    if row["existing_queue_id"] is None:
+        return None
+    settings = QueueSettings(
+        max_lease_seconds=row["max_lease_seconds"], backoff=backoff_of(row), history_days=row["history_days"]
+    )
+    return QueueOfTask(row["queue_ends_at"], settings)
 
 
 def live_task_of(row: Row) -> Task:
@@ -62,7 +73,7 @@ def move_record(move: Move) -> dict[str, object]:
         "result": move.result,
         "token_hash": move.token_hash,
         "token_fate": move.token_fate,
-        "keep_until": _keep_until(move),
+        "keep_until": task.policy.keep_history_until(move.at),
         "dedupe_until": move.at + timedelta(seconds=task.dedupe_seconds) if leaves_tombstone(move) else None,
     }
 
@@ -70,11 +81,6 @@ def move_record(move: Move) -> dict[str, object]:
 def leaves_tombstone(move: Move) -> bool:
     """A done task holds its dedupe key for as long as it was asked to."""
     return move.status is Status.DONE and move.task.dedupe_key is not None and move.task.dedupe_seconds > 0
-
-
-def _keep_until(move: Move) -> object:
-    days = DEFAULT_QUEUE_SETTINGS.history_days
-    return None if days is None else move.at + timedelta(days=days)
 
 
 def _task_of(row: Row, **given: Any) -> Task:

@@ -1,7 +1,7 @@
 """The store of tasks on a SQL database: each method is one transaction, whatever the dialect."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,17 +11,14 @@ from app.domain import commands
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task, TaskState, TokenFate
 from app.domain.transitions import Move, acked, failed, nacked, released
 from app.repository import dead_letters, reading
+from app.repository.catching_up import catch_up
 from app.repository.dead_letters import Span, Taken
 from app.repository.enqueueing import enqueue_many
-from app.repository.moving import OVERDUE_BATCH, move_finished_by_time, move_overdue
-from app.repository.reserving import reserve_many
-from app.repository.session import Database, Session
+from app.repository.reserving import queues_with_work, reserve_many
+from app.repository.session import Database, Scope, Session
 from app.repository.settling import extend_many, settle_many
 
 Result = TypeVar("Result")
-
-# Lists may lag behind the clock by two seconds: enough batches for that, and then they are answered.
-MAX_CATCH_UP_BATCHES = 20
 
 
 class SqlRepository:
@@ -33,10 +30,16 @@ class SqlRepository:
     async def enqueue_many(
         self, tenant_id: str, tasks: Sequence[NewTask], now: datetime | None = None
     ) -> list[Enqueued]:
-        return await self._database.write(lambda session: enqueue_many(session, tenant_id, tasks), now)
+        scope = Scope(tenant_id, {task.queue for task in tasks})
+        return await self._database.write(lambda session: enqueue_many(session, scope, tasks), now, scope)
 
     async def reserve_many(self, request: commands.ReserveRequest, now: datetime | None = None) -> commands.Reserved:
-        return await self._database.write(lambda session: reserve_many(session, request), now)
+        scope = Scope(request.tenant_id, request.queues)
+        return await self._database.write(lambda session: reserve_many(session, request), now, scope)
+
+    async def queues_with_work(self, tenant_id: str, queues: Collection[str], now: datetime | None = None) -> list[str]:
+        scope = Scope(tenant_id, queues)
+        return await self._database.read(queues_with_work, now, scope)
 
     async def extend_many(
         self, tenant_id: str, items: Sequence[commands.ExtendItem], now: datetime | None = None
@@ -89,6 +92,7 @@ class SqlRepository:
         after: commands.LiveKey | None,
         now: datetime | None = None,
     ) -> commands.Page[Task, commands.LiveKey]:
+        await catch_up(self._database, tenant_id, task_filter.queue, now)
         return await self._database.read(
             lambda session: reading.list_live(session, tenant_id, task_filter, limit, after), now
         )
@@ -101,7 +105,7 @@ class SqlRepository:
         after: commands.FinishedKey | None,
         now: datetime | None = None,
     ) -> commands.Page[Task, commands.FinishedKey]:
-        await self._catch_up(tenant_id, task_filter.queue, now)
+        await catch_up(self._database, tenant_id, task_filter.queue, now)
         return await self._database.read(
             lambda session: reading.list_finished(session, tenant_id, task_filter, limit, after), now
         )
@@ -127,7 +131,7 @@ class SqlRepository:
         after: commands.FinishedKey | None,
         now: datetime | None = None,
     ) -> commands.Page[DeadLetter, commands.FinishedKey]:
-        await self._catch_up(tenant_id, letters.queue, now)
+        await catch_up(self._database, tenant_id, letters.queue, now)
         return await self._database.read(
             lambda session: dead_letters.list_dead_letters(session, tenant_id, letters, limit, after), now
         )
@@ -146,7 +150,7 @@ class SqlRepository:
     async def requeue_dead_letters(
         self, tenant_id: str, request: commands.RequeueRequest, now: datetime | None = None
     ) -> commands.Requeued:
-        await self._catch_up(tenant_id, request.filter.queue, now)
+        await catch_up(self._database, tenant_id, request.filter.queue, now)
         span = Span(0, (await self._count(tenant_id, request.filter, now)).last_id)
         queues: Counter[str] = Counter()
         skipped, taken = 0, Taken()
@@ -174,7 +178,7 @@ class SqlRepository:
     async def purge_dead_letters(
         self, tenant_id: str, letters: commands.DeadLetterFilter, *, dry_run: bool, now: datetime | None = None
     ) -> int:
-        await self._catch_up(tenant_id, letters.queue, now)
+        await catch_up(self._database, tenant_id, letters.queue, now)
         count = await self._count(tenant_id, letters, now)
         if dry_run:
             return count.letters
@@ -213,18 +217,6 @@ class SqlRepository:
         await self._database.write(lambda session: reading.move_task_if_overdue(session, tenant_id, task_id), now)
         return await self._database.read(lambda session: look(session, tenant_id, task_id), now)
 
-    async def _catch_up(self, tenant_id: str, queue: str | None, now: datetime | None) -> None:
-        """Moves what time has finished to where lists of finished tasks look for it."""
-
-        async def move(session: Session) -> int:
-            if queue is None:
-                return await move_finished_by_time(session, tenant_id)
-            return await move_overdue(session, tenant_id, [queue])
-
-        for _ in range(MAX_CATCH_UP_BATCHES):
-            if await self._database.write(move, now) < OVERDUE_BATCH:
-                return
-
     async def _count(
         self, tenant_id: str, letters: commands.DeadLetterFilter, now: datetime | None
     ) -> dead_letters.Count:
@@ -252,7 +244,9 @@ def _ack(task: TaskState, item: commands.AckItem, now: datetime) -> Move:
 def _nack(task: TaskState, item: commands.NackItem, now: datetime) -> Move:
     if item.retry_at is not None:
         return nacked(task, now, item.retry_at, item.error)
-    delay = item.backoff.delay_seconds(task.attempts) if item.delay_seconds is None else item.delay_seconds
+    delay = item.delay_seconds
+    if delay is None:
+        delay = item.backoff.over(task.policy.backoff).delay_seconds(task.attempts)
     return nacked(task, now, now + timedelta(seconds=delay), item.error)
 
 

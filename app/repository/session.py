@@ -4,7 +4,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TypeVar
@@ -14,9 +15,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import Unavailable
+from app.domain.queue import Queue
 from app.domain.task import AttemptLog
 from app.domain.transitions import EndedAttempt
 from app.repository.dialect import Dialect, ErrorKind, Raced, Row
+from app.repository.queue_records import queue_of
 from app.repository.schema import SchemaMismatch, check_schema
 
 Result = TypeVar("Result")
@@ -26,6 +29,17 @@ MAX_TRIES = 20
 ATTEMPT_LOG_PAUSE_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The queues that a transaction is about, by name."""
+
+    tenant_id: str = ""
+    queues: Collection[str] = ()
+
+
+ANY = Scope()
 
 
 class Ending(Enum):
@@ -46,10 +60,34 @@ class Session:
     def __init__(self, dialect: Dialect, connection: AsyncConnection, attempt_log: AttemptLog, *, log: bool) -> None:
         self.dialect = dialect
         self.now = datetime.max
+        self.queues: dict[str, Queue] = {}
         self.attempts_lost = 0
+        self._given_now: datetime | None = None
         self._connection = connection
         self._attempt_log = attempt_log
         self._log = log
+
+    async def open(self, scope: "Scope", now: datetime | None) -> None:
+        """Looks at the clock and at the queues that the transaction is about, in one go."""
+        rows = await self.rows(
+            "open", now=now or self.dialect.clock(), tenant_id=scope.tenant_id, names=list(scope.queues)
+        )
+        self.now = rows[0]["now"]
+        queues = [queue_of(row) for row in rows if row["id"] is not None]
+        self.queues = {queue.name: queue for queue in queues}
+
+    async def begin(self, scope: "Scope", now: datetime | None) -> None:
+        self._given_now = now
+        await self.open(scope, now)
+
+    async def look_at_clock_again(self) -> None:
+        """Time has passed since the transaction began, for instance in waiting for a lock."""
+        rows = await self.rows("open", now=self._given_now or self.dialect.clock(), tenant_id="", names=[])
+        self.now = rows[0]["now"]
+
+    def living_queues(self) -> dict[str, Queue]:
+        """Those of the queues that are there by now."""
+        return {name: queue for name, queue in self.queues.items() if queue.is_alive(self.now)}
 
     async def rows(self, statement: str, **parameters: object) -> list[Row]:
         """Runs a statement and returns its rows."""
@@ -108,25 +146,31 @@ class Database:
         self._on_attempts_lost = on_attempts_lost
         self._log_paused_until = 0.0
 
-    async def read(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
+    async def read(
+        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None, scope: Scope = ANY
+    ) -> Result:
         """Runs work that changes nothing."""
-        return await self._run(work, now, Ending.READ)
+        return await self._run(work, now, scope, Ending.READ)
 
-    async def write(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
+    async def write(
+        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None, scope: Scope = ANY
+    ) -> Result:
         """Runs work and commits it: when this returns, it is durable; when it raises, nothing was changed."""
-        return await self._run(work, now, Ending.COMMIT)
+        return await self._run(work, now, scope, Ending.COMMIT)
 
     async def rehearse(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
         """Runs work and takes it back, to see what it would do."""
-        return await self._run(work, now, Ending.ROLLBACK)
+        return await self._run(work, now, ANY, Ending.ROLLBACK)
 
-    async def _run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, ending: Ending) -> Result:
+    async def _run(
+        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, scope: Scope, ending: Ending
+    ) -> Result:
         log = self._may_log()
         for attempt in range(MAX_TRIES):
             transaction = Transaction(self.dialect, self._attempt_log, ending, log=log)
             try:
                 async with asyncio.timeout(self._timeout_seconds):
-                    result = await transaction.run(work, now)
+                    result = await transaction.run(work, now, scope)
             except Raced:
                 continue
             except AttemptLogFailed as failure:
@@ -156,7 +200,7 @@ class Database:
             return False
         kind = self.dialect.kind_of(error)
         # A pooled connection may have died unnoticed: one more try gets a new one.
-        return kind is ErrorKind.TRANSIENT or (kind is ErrorKind.UNREACHABLE and attempt == 0)
+        return kind in {ErrorKind.TRANSIENT, ErrorKind.DUPLICATE} or (kind is ErrorKind.UNREACHABLE and attempt == 0)
 
     def _translate_error(self, error: Exception, transaction: "Transaction") -> Exception:
         known = not isinstance(error, DBAPIError) or self.dialect.kind_of(error) is not ErrorKind.OTHER
@@ -190,10 +234,10 @@ class Transaction:
         self._ending = ending
         self._log = log
 
-    async def run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None) -> Result:
+    async def run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, scope: Scope) -> Result:
         async with self._dialect.connect(write=self._ending is not Ending.READ) as connection:
             session = Session(self._dialect, connection, self._attempt_log, log=self._log)
-            session.now = await self._dialect.clock(session, now)
+            await session.begin(scope, now)
             result = await work(session)
             await self._end(connection)
             self.attempts_lost = session.attempts_lost

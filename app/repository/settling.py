@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.domain.commands import Extended, ExtendItem, ExtendOutcome, LeaseRef, Settled, SettleOutcome
-from app.domain.errors import LeaseExpired, LeaseRefused, TaskNotFound, TaskNotLeased
+from app.domain.errors import InvalidRequest, LeaseExpired, LeaseRefused, TaskNotFound, TaskNotLeased
 from app.domain.task import Status, TaskState, TokenFate
 from app.domain.transitions import Move, refusal
 from app.repository.dialect import Row
@@ -48,6 +48,7 @@ async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendIt
     ends: dict[int, datetime] = {}
     for item, found in zip(items, await _examine(session, tenant_id, items, None), strict=True):
         if isinstance(found, TaskState):
+            _check_lease_seconds(found, item)
             ends[found.seq] = session.now + timedelta(seconds=item.lease_seconds)
             outcomes.append(Extended(item.id, found.queue, ends[found.seq], session.now))
         elif not isinstance(found, Settled):
@@ -56,6 +57,15 @@ async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendIt
         moves = [{"seq": seq, "lease_until": end} for seq, end in ends.items()]
         await session.run("extend_many", moves=moves, now=session.now)
     return outcomes
+
+
+def _check_lease_seconds(task: TaskState, item: ExtendItem) -> None:
+    longest = task.policy.max_lease_seconds
+    if item.lease_seconds > longest:
+        raise InvalidRequest(
+            f"lease_seconds is over the max_lease_seconds of the queue {task.queue!r}, {longest:g}",
+            location=("body", "lease_seconds"),
+        )
 
 
 async def _examine(

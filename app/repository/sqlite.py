@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Row, lanes_of
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Lane, Row
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -24,8 +25,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 # The columns that hold them, by name, since an integer does not tell.
 INSTANTS = frozenset({
-    "available_at", "created_at", "dedupe_until", "expires_at", "failed_at", "finished_at", "first_leased_at",
-    "last_error_at", "lease_until", "leased_at", "next_at", "started_at", "updated_at",
+    "available_at", "created_at", "dedupe_until", "deleted_at", "expires_at", "failed_at", "finished_at",
+    "first_leased_at", "keep_alive_until", "last_error_at", "lease_until", "leased_at", "next_at", "now", "oldest_at",
+    "queue_ends_at", "rate_left_at", "started_at", "updated_at",
 })  # fmt: skip
 
 
@@ -87,8 +89,9 @@ class SQLite(Dialect):
             await connection.begin()
             yield connection
 
-    async def clock(self, session: Session, now: datetime | None) -> datetime:
-        return now or datetime.now(UTC)
+    def clock(self) -> datetime | None:
+        # Its own clock has milliseconds.
+        return datetime.now(UTC)
 
     def encode(self, value: object) -> object:
         if isinstance(value, datetime):
@@ -109,13 +112,17 @@ class SQLite(Dialect):
     async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
         await session.run("restore_many", now=session.now, letters=list(letters))
 
-    async def claim(self, session: Session, request: ReserveRequest, tokens: Sequence[str]) -> Claimed:
-        parameters = pick_parameters(session, request, len(tokens))
-        if len(request.queues) == 1 and not request.types:
-            picked = await session.rows("pick_queue", queue=request.queues[0], **parameters)
+    async def claim(
+        self, session: Session, request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+    ) -> Claimed:
+        parameters = pick_parameters(session, request)
+        if len(lanes) == 1 and lanes[0].type is None:
+            limit = min(lanes[0].room, len(tokens))
+            picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
         else:
-            picked = await session.rows("rank_lanes", lanes=lanes_of(request), **parameters)
-        return Claimed(await lease_picked(session, request, tokens, picked))
+            records = [asdict(lane) for lane in lanes]
+            picked = await session.rows("rank_lanes", lanes=records, limit=len(tokens), **parameters)
+        return Claimed(await lease_picked(session, request, lanes, tokens, picked))
 
     def kind_of(self, error: DBAPIError) -> ErrorKind:
         code = getattr(error.orig, "sqlite_errorcode", None)

@@ -3,9 +3,21 @@
 -- There is one writer at a time, so nothing needs locking.
 
 -- part: state
-t.seq, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.lease_owner,
-    t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate, t.failed_token_hash, t.dedupe_key,
-    t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at
+t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at,
+    t.lease_owner, t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate,
+    t.failed_token_hash, t.dedupe_key, t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at,
+    q.id AS existing_queue_id, q.keep_alive_until AS queue_ends_at, q.history_days, q.max_lease_seconds,
+    q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
+
+-- part: tasks
+mq_tasks AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+
+-- part: queue
+q.id, q.name, q.declared, q.topic, q.exclusive, q.keep_alive_seconds, q.keep_alive_until, q.max_attempts,
+    q.lease_seconds, q.max_lease_seconds, q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds,
+    q.backoff_jitter,
+    q.rate_per_second, q.concurrency_limit, q.paused, q.history_days, q.dlq_days, q.rate_left, q.rate_left_at,
+    q.created_at, q.updated_at
 
 -- part: described
 queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority, dedupe_key,
@@ -50,32 +62,66 @@ f.tenant_id = :tenant_id
     AND (:after IS NULL OR f.failed_at > :after)
     AND (:any_id OR f.task_id IN (SELECT value FROM json_each(:ids)))
 
+-- name: open
+-- The one instant at which everything in a transaction happens, and the queues that it is about.
+SELECT clock.now, {queue}
+FROM (SELECT :now AS now) AS clock
+LEFT JOIN mq_queues AS q ON q.tenant_id = :tenant_id AND q.name IN (SELECT value FROM json_each(:names))
+
+-- name: list_queue_ids
+SELECT q.id, q.name FROM mq_queues AS q WHERE q.tenant_id = :tenant_id
+
+-- name: lock_queues
+-- These queues, locked in order of name: their limits are looked at under the lock.
+SELECT {queue} FROM mq_queues AS q WHERE q.id IN (SELECT value FROM json_each(:queue_ids)) ORDER BY q.name
+
+-- name: insert_queue
+INSERT INTO mq_queues (
+    tenant_id, name, declared, topic, exclusive, keep_alive_seconds, keep_alive_until, max_attempts, lease_seconds,
+    max_lease_seconds, backoff_base_seconds, backoff_factor, backoff_max_seconds, backoff_jitter, rate_per_second,
+    concurrency_limit, paused, history_days, dlq_days, rate_left, rate_left_at, created_at, updated_at
+)
+VALUES (
+    :tenant_id, :name, :declared, :topic, :exclusive, :keep_alive_seconds, :keep_alive_until, :max_attempts,
+    :lease_seconds, :max_lease_seconds, :backoff_base_seconds, :backoff_factor, :backoff_max_seconds,
+    :backoff_jitter, :rate_per_second, :concurrency_limit, :paused, :history_days, :dlq_days, :rate_left, :now,
+    :now, :now
+)
+
+-- name: insert_grave
+INSERT INTO mq_queue_graves (queue_id, tenant_id, deleted_at)
+SELECT id, tenant_id, :now FROM mq_queues WHERE id = :queue_id
+
+-- name: delete_queue
+DELETE FROM mq_queues WHERE id = :queue_id
+
 -- name: find_id_holders
 -- The live tasks that have one of these ids.
-SELECT {state} FROM mq_tasks AS t
+SELECT {state} FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id IN (SELECT value FROM json_each(:ids))
 
 -- name: find_key_holders
 -- The tasks and tombstones that hold one of these dedupe keys.
 SELECT {state}
 FROM (
-    SELECT json_extract(value, '$.queue') AS queue, json_extract(value, '$.dedupe_key') AS dedupe_key
+    SELECT json_extract(value, '$.queue_id') AS queue_id, json_extract(value, '$.dedupe_key') AS dedupe_key
     FROM json_each(:keys)
 ) AS k
 -- CROSS JOIN keeps the order: the keys first.
-CROSS JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.queue = k.queue AND t.dedupe_key = k.dedupe_key
+CROSS JOIN mq_tasks AS t ON t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key
+LEFT JOIN mq_queues AS q ON q.id = t.queue_id
 
 -- name: insert_tasks
 -- New tasks in input order; a taken id or dedupe key is an error.
 INSERT INTO mq_tasks (
-    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     created_at, updated_at
 )
 VALUES (
-    :tenant_id, :id, :queue, :topic, :publish_id, :type, :payload, :payload_is_json, :content_type, :meta, :size,
-    :priority, :dedupe_key, :dedupe_seconds, :status, 0, :max_attempts, :available_at, :expires_at, :timeout_seconds,
-    :now, :now
+    :tenant_id, :queue_id, :id, :queue, :topic, :publish_id, :type, :payload, :payload_is_json, :content_type, :meta,
+    :size, :priority, :dedupe_key, :dedupe_seconds, :status, 0, :max_attempts, :available_at, :expires_at,
+    :timeout_seconds, :now, :now
 )
 
 -- name: probe_overdue
@@ -83,79 +129,63 @@ VALUES (
 SELECT
     EXISTS (
         SELECT 1 FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
+        WHERE queue_id IN (SELECT value FROM json_each(:queue_ids))
             AND status = 'leased' AND lease_until <= :now
     )
     OR EXISTS (
         SELECT 1 FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
+        WHERE queue_id IN (SELECT value FROM json_each(:queue_ids))
             AND status = 'scheduled' AND available_at <= :now
     )
     OR EXISTS (
         SELECT 1 FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
+        WHERE queue_id IN (SELECT value FROM json_each(:queue_ids))
             AND status IN ('scheduled', 'ready') AND expires_at <= :now
     ) AS overdue
 
 -- name: lock_overdue
 -- Tasks of these queues that time has changed, locked; those that somebody else is moving are left to them.
 SELECT {state}
-FROM mq_tasks AS t
+FROM {tasks}
 JOIN (
     SELECT seq FROM (
         SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
+        WHERE queue_id IN (SELECT value FROM json_each(:queue_ids))
             AND status = 'leased' AND lease_until <= :now
         LIMIT :limit
     )
     UNION
     SELECT seq FROM (
         SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
+        WHERE queue_id IN (SELECT value FROM json_each(:queue_ids))
             AND status = 'scheduled' AND available_at <= :now
         LIMIT :limit
     )
     UNION
     SELECT seq FROM (
         SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND queue IN (SELECT value FROM json_each(:queues))
+        WHERE queue_id IN (SELECT value FROM json_each(:queue_ids))
             AND status IN ('scheduled', 'ready') AND expires_at <= :now
         LIMIT :limit
     )
     LIMIT :limit
 ) AS overdue ON overdue.seq = t.seq
 
--- name: lock_finished_by_time
--- Tasks of the whole tenant that time may have finished, locked likewise.
-SELECT {state}
-FROM mq_tasks AS t
-JOIN (
-    SELECT seq FROM (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND status = 'leased' AND lease_until <= :now LIMIT :limit
-    )
-    UNION
-    SELECT seq FROM (
-        SELECT seq FROM mq_tasks
-        WHERE tenant_id = :tenant_id AND status IN ('scheduled', 'ready') AND expires_at <= :now LIMIT :limit
-    )
-) AS overdue ON overdue.seq = t.seq
-
 -- name: lock_rows
 -- These rows, locked in order.
-SELECT {state} FROM mq_tasks AS t WHERE t.seq IN (SELECT value FROM json_each(:seqs)) ORDER BY t.seq
+SELECT {state} FROM {tasks} WHERE t.seq IN (SELECT value FROM json_each(:seqs)) ORDER BY t.seq
 
 -- name: lock_tasks
 -- The live tasks of these ids, locked in order.
-SELECT {state} FROM mq_tasks AS t
+SELECT {state} FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id IN (SELECT value FROM json_each(:ids))
 ORDER BY t.id
 
 -- name: pick_queue
 -- The first ready tasks of one queue.
-SELECT t.seq, t.size
+SELECT t.seq, t.queue_id, t.size
 FROM mq_tasks AS t
-WHERE t.tenant_id = :tenant_id AND t.queue = :queue AND t.status = 'ready'
+WHERE t.queue_id = :queue_id AND t.status = 'ready'
     AND (t.expires_at IS NULL OR t.expires_at > :now)
     AND t.id NOT IN (SELECT value FROM json_each(:exclude_ids))
 ORDER BY t.priority DESC, t.available_at, t.seq
@@ -163,58 +193,63 @@ LIMIT :limit
 
 -- name: rank_lanes
 -- The best of every lane, merged. Among equal priorities the queues take turns.
-SELECT t.seq, t.size,
-    row_number() OVER (PARTITION BY t.queue, t.priority ORDER BY t.available_at, t.seq) AS turn
-FROM (
-    SELECT json_extract(value, '$.queue') AS queue, json_extract(value, '$.type') AS type,
-        json_extract(value, '$.place') AS place
-    FROM json_each(:lanes)
-) AS lanes
-JOIN mq_tasks AS t ON t.seq IN (
-    SELECT seq FROM (
-        SELECT b.seq
-        FROM mq_tasks AS b
-        WHERE lanes.type IS NULL
-            AND b.tenant_id = :tenant_id AND b.queue = lanes.queue AND b.status = 'ready'
-            AND (b.expires_at IS NULL OR b.expires_at > :now)
-            AND b.id NOT IN (SELECT value FROM json_each(:exclude_ids))
-        ORDER BY b.priority DESC, b.available_at, b.seq
-        LIMIT :limit
+SELECT seq, queue_id, size FROM (
+    SELECT t.seq, t.queue_id, t.priority, t.size, lanes.place, lanes.room,
+        row_number() OVER (PARTITION BY t.queue_id, t.priority ORDER BY t.available_at, t.seq) AS turn,
+        row_number() OVER (PARTITION BY t.queue_id ORDER BY t.priority DESC, t.available_at, t.seq) AS nth
+    FROM (
+        SELECT json_extract(value, '$.queue_id') AS queue_id, json_extract(value, '$.type') AS type,
+            json_extract(value, '$.place') AS place, json_extract(value, '$.room') AS room
+        FROM json_each(:lanes)
+    ) AS lanes
+    JOIN mq_tasks AS t ON t.seq IN (
+        SELECT seq FROM (
+            SELECT b.seq
+            FROM mq_tasks AS b
+            WHERE lanes.type IS NULL
+                AND b.queue_id = lanes.queue_id AND b.status = 'ready'
+                AND (b.expires_at IS NULL OR b.expires_at > :now)
+                AND b.id NOT IN (SELECT value FROM json_each(:exclude_ids))
+            ORDER BY b.priority DESC, b.available_at, b.seq
+            LIMIT :limit
+        )
+        UNION ALL
+        SELECT seq FROM (
+            SELECT b.seq
+            FROM mq_tasks AS b
+            WHERE lanes.type = '' AND b.type = ''
+                AND b.queue_id = lanes.queue_id AND b.status = 'ready'
+                AND (b.expires_at IS NULL OR b.expires_at > :now)
+                AND b.id NOT IN (SELECT value FROM json_each(:exclude_ids))
+            ORDER BY b.priority DESC, b.available_at, b.seq
+            LIMIT :limit
+        )
+        UNION ALL
+        SELECT seq FROM (
+            SELECT b.seq
+            FROM mq_tasks AS b
+            WHERE lanes.type <> '' AND b.type <> ''
+                AND b.queue_id = lanes.queue_id AND b.status = 'ready' AND b.type = lanes.type
+                AND (b.expires_at IS NULL OR b.expires_at > :now)
+                AND b.id NOT IN (SELECT value FROM json_each(:exclude_ids))
+            ORDER BY b.priority DESC, b.available_at, b.seq
+            LIMIT :limit
+        )
     )
-    UNION ALL
-    SELECT seq FROM (
-        SELECT b.seq
-        FROM mq_tasks AS b
-        WHERE lanes.type = '' AND b.type = ''
-            AND b.tenant_id = :tenant_id AND b.queue = lanes.queue AND b.status = 'ready'
-            AND (b.expires_at IS NULL OR b.expires_at > :now)
-            AND b.id NOT IN (SELECT value FROM json_each(:exclude_ids))
-        ORDER BY b.priority DESC, b.available_at, b.seq
-        LIMIT :limit
-    )
-    UNION ALL
-    SELECT seq FROM (
-        SELECT b.seq
-        FROM mq_tasks AS b
-        WHERE lanes.type <> '' AND b.type <> ''
-            AND b.tenant_id = :tenant_id AND b.queue = lanes.queue AND b.status = 'ready' AND b.type = lanes.type
-            AND (b.expires_at IS NULL OR b.expires_at > :now)
-            AND b.id NOT IN (SELECT value FROM json_each(:exclude_ids))
-        ORDER BY b.priority DESC, b.available_at, b.seq
-        LIMIT :limit
-    )
-)
-ORDER BY t.priority DESC, turn, lanes.place
+) AS ranked
+WHERE nth <= room
+ORDER BY priority DESC, turn, place
 LIMIT :limit
 
 -- name: lease_many
 UPDATE mq_tasks AS t
 SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
-    lease_token_hash = n.token_hash, lease_until = :lease_until, leased_at = :now,
+    lease_token_hash = n.token_hash, lease_until = n.lease_until, leased_at = :now,
     first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
     updated_at = :now
 FROM (
-    SELECT json_extract(value, '$.seq') AS seq, json_extract(value, '$.token_hash') AS token_hash
+    SELECT json_extract(value, '$.seq') AS seq, json_extract(value, '$.token_hash') AS token_hash,
+        json_extract(value, '$.lease_until') AS lease_until
     FROM json_each(:leases)
 ) AS n
 WHERE t.seq = n.seq
@@ -231,28 +266,43 @@ FROM (
     SELECT (
         SELECT min(t.available_at)
         FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue AND t.status = 'scheduled'
+        WHERE t.queue_id = l.queue_id AND t.status = 'scheduled'
             AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
             AND (l.type IS NULL OR t.type = l.type)
     ) AS next_at
     FROM (
-        SELECT json_extract(value, '$.queue') AS queue, json_extract(value, '$.type') AS type
+        SELECT json_extract(value, '$.queue_id') AS queue_id, json_extract(value, '$.type') AS type
         FROM json_each(:lanes)
     ) AS l
     UNION ALL
     SELECT (
         SELECT min(t.lease_until)
         FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.queue = l.queue AND t.status = 'leased'
+        WHERE t.queue_id = l.queue_id AND t.status = 'leased'
             AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
             AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
             AND (l.type IS NULL OR t.type = l.type)
     ) AS next_at
     FROM (
-        SELECT json_extract(value, '$.queue') AS queue, json_extract(value, '$.type') AS type
+        SELECT json_extract(value, '$.queue_id') AS queue_id, json_extract(value, '$.type') AS type
         FROM json_each(:lanes)
     ) AS l
 )
+
+-- name: count_leased
+-- How many leases run in these queues.
+SELECT queue_id, count(*) AS leased FROM mq_tasks
+WHERE queue_id IN (SELECT value FROM json_each(:queue_ids)) AND status = 'leased' AND lease_until > :now
+GROUP BY queue_id
+
+-- name: queues_with_ready
+SELECT q.id AS queue_id FROM mq_queues AS q
+WHERE q.id IN (SELECT value FROM json_each(:queue_ids)) AND EXISTS (
+    SELECT 1 FROM mq_tasks AS t WHERE t.queue_id = q.id AND t.status = 'ready'
+)
+
+-- name: set_rate_left
+UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :queue_id
 
 -- name: extend_many
 -- The leases end that long from now.
@@ -326,8 +376,9 @@ WHERE tenant_id = :tenant_id AND task_id IN (SELECT value FROM json_each(:ids))
 
 -- name: get_live
 SELECT {live_task}, t.status, t.lease_owner, t.lease_until
-FROM mq_tasks AS t
+FROM {tasks}
 WHERE t.tenant_id = :tenant_id AND t.id = :id
+    AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
 
 -- name: get_finished
 -- The task of that id that finished last.
@@ -354,8 +405,9 @@ SELECT * FROM (
             WHEN t.available_at <= :now THEN 'ready'
             ELSE 'scheduled'
         END AS status
-    FROM mq_tasks AS t
+    FROM {tasks}
     WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+        AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
         AND (:queue IS NULL OR t.queue = :queue)
         AND (:topic IS NULL OR t.topic = :topic)
         AND (:type IS NULL OR t.type = :type)
@@ -421,20 +473,21 @@ LIMIT :limit
 -- name: restore_many
 -- Dead letters back to the queue; a taken id or dedupe key is an error.
 INSERT INTO mq_tasks (
-    tenant_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-    dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     first_leased_at, last_worker, last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at,
     created_at, updated_at
 )
 SELECT
-    f.tenant_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json, f.content_type,
-    f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
+    f.tenant_id, r.queue_id, f.task_id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
+    f.content_type, f.meta, f.size, f.priority, f.dedupe_key, f.dedupe_seconds, r.status,
     r.attempts, r.max_attempts, r.available_at, r.expires_at, f.timeout_seconds, f.first_leased_at, f.last_worker,
     f.last_token_hash, f.last_token_fate,
     CASE WHEN f.last_token_fate = 'failed' THEN f.last_token_hash ELSE f.failed_token_hash END,
     f.last_error, f.last_error_at, f.created_at, :now
 FROM (
-    SELECT json_extract(value, '$.row_id') AS row_id, json_extract(value, '$.status') AS status,
+    SELECT json_extract(value, '$.row_id') AS row_id, json_extract(value, '$.queue_id') AS queue_id,
+        json_extract(value, '$.status') AS status,
         json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.max_attempts') AS max_attempts,
         json_extract(value, '$.available_at') AS available_at, json_extract(value, '$.expires_at') AS expires_at
     FROM json_each(:letters)
@@ -444,3 +497,208 @@ ORDER BY f.id
 
 -- name: delete_dead_letters
 DELETE FROM mq_task_dlq WHERE id IN (SELECT value FROM json_each(:row_ids))
+
+-- name: update_queue
+UPDATE mq_queues
+SET declared = :declared, topic = :topic, exclusive = :exclusive, keep_alive_seconds = :keep_alive_seconds,
+    keep_alive_until = :keep_alive_until, max_attempts = :max_attempts, lease_seconds = :lease_seconds,
+    max_lease_seconds = :max_lease_seconds, backoff_base_seconds = :backoff_base_seconds,
+    backoff_factor = :backoff_factor, backoff_max_seconds = :backoff_max_seconds, backoff_jitter = :backoff_jitter,
+    rate_per_second = :rate_per_second, concurrency_limit = :concurrency_limit, paused = :paused,
+    history_days = :history_days, dlq_days = :dlq_days, updated_at = :now
+WHERE id = :queue_id
+
+-- name: list_queues
+-- Declared queues that are there by now, in order of name.
+SELECT {queue} FROM mq_queues AS q
+WHERE q.tenant_id = :tenant_id AND q.declared AND q.name > :after_name
+    AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now)
+    AND (:topic IS NULL OR q.topic = :topic)
+ORDER BY q.name
+LIMIT :limit
+
+-- name: lock_subscribers
+-- The queues of a topic, locked against deletion, so that a message goes to all of them or to none.
+SELECT {queue} FROM mq_queues AS q
+WHERE q.tenant_id = :tenant_id AND q.topic = :topic AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now)
+ORDER BY q.name
+
+-- name: lock_topic
+SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: lock_topic_to_delete
+SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: insert_topic
+INSERT INTO mq_topics (tenant_id, name, created_at) VALUES (:tenant_id, :name, :now)
+ON CONFLICT DO NOTHING
+
+-- name: delete_topic
+DELETE FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: list_topics
+SELECT name, created_at FROM mq_topics
+WHERE tenant_id = :tenant_id AND name > :after_name
+ORDER BY name
+LIMIT :limit
+
+-- name: lock_waiting
+-- What waits in a queue, locked; what somebody is reserving is left to them.
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = :queue_id AND t.status = :status AND t.seq <= :last_seq
+LIMIT :limit
+
+-- name: last_seq
+SELECT coalesce(max(seq), 0) AS last_seq FROM mq_tasks
+
+-- name: pick_history
+-- Finished tasks of a queue that ended before a moment.
+SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
+WHERE tenant_id = :tenant_id AND queue = :queue AND status = :status AND finished_at <= :before
+LIMIT :limit
+
+-- name: pick_history_to_drop
+-- Finished tasks of anybody that have been kept for long enough.
+SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
+WHERE keep_until <= :now
+ORDER BY keep_until
+LIMIT :limit
+
+-- name: delete_history
+DELETE FROM mq_task_history WHERE id IN (SELECT value FROM json_each(:row_ids))
+
+-- name: delete_attempts_of
+-- The attempts of tasks that are gone, but not those of a later one that has the same id.
+DELETE FROM mq_task_attempts WHERE id IN (
+    SELECT a.id
+    FROM (
+        SELECT json_extract(value, '$.tenant_id') AS tenant_id, json_extract(value, '$.task_id') AS task_id,
+            json_extract(value, '$.finished_at') AS finished_at
+        FROM json_each(:tasks)
+    ) AS f
+    CROSS JOIN mq_task_attempts AS a
+    WHERE a.tenant_id = f.tenant_id AND a.task_id = f.task_id AND a.started_at <= f.finished_at
+)
+
+-- name: count_of_queue
+-- How many tasks there are in each state, counted up to a bound.
+SELECT 'ready' AS status, count(*) AS tasks
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'scheduled', count(*)
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'leased', count(*)
+FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased' LIMIT :bound) AS counted
+UNION ALL
+SELECT 'done', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'expired', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'cancelled', count(*)
+FROM (
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled' LIMIT :bound
+) AS counted
+UNION ALL
+SELECT 'dead', count(*)
+FROM (SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue LIMIT :bound) AS counted
+
+-- name: count_ready_by_priority
+SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
+FROM (
+    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound
+) AS counted
+GROUP BY priority
+ORDER BY priority DESC
+
+-- name: count_ahead
+-- How many ready tasks of the queue come before this one, counted up to a bound.
+SELECT count(*) AS ahead
+FROM (
+    SELECT 1 FROM mq_tasks
+    WHERE queue_id = :queue_id AND status = 'ready'
+        AND (priority > :priority OR priority = :priority AND (available_at, seq) < (:available_at, :seq))
+    LIMIT :bound
+) AS counted
+
+-- name: queues_with_overdue
+-- Those of the queues in which time has changed something that nobody has moved yet.
+SELECT DISTINCT o.tenant_id, o.id AS queue_id FROM mq_queues AS o
+JOIN (
+    SELECT q.id FROM mq_queues AS q
+    WHERE q.id IN (SELECT value FROM json_each(:queue_ids)) AND (
+        EXISTS (SELECT 1 FROM mq_tasks AS t WHERE t.queue_id = q.id AND t.status = 'leased' AND t.lease_until <= :now)
+        OR EXISTS (
+            SELECT 1 FROM mq_tasks AS t
+            WHERE t.queue_id = q.id AND t.status = 'scheduled' AND t.available_at <= :now
+        )
+        OR EXISTS (
+            SELECT 1 FROM mq_tasks AS t
+            WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready') AND t.expires_at <= :now
+        )
+    )
+) AS overdue ON overdue.id = o.id
+
+-- name: next_queue_ids
+-- The next few of anybody's queues.
+SELECT id FROM mq_queues WHERE id > :after_id ORDER BY id LIMIT :limit
+
+-- name: ended_queues
+-- Exclusive queues of anybody whose time is over.
+SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.keep_alive_until LIMIT :limit
+
+-- name: list_graves
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves ORDER BY deleted_at LIMIT :limit
+
+-- name: list_graves_of_tenant
+SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id
+
+-- name: delete_grave
+DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
+
+-- name: lock_old_tombstones
+-- Dedupe keys that are held no longer.
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now LIMIT :limit
+
+-- name: queues_with_dlq_days
+SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS NOT NULL ORDER BY q.id
+
+-- name: lock_old_dead_letters
+SELECT id AS row_id, tenant_id, task_id, failed_at AS finished_at FROM mq_task_dlq
+WHERE tenant_id = :tenant_id AND queue = :queue AND failed_at <= :before
+LIMIT :limit
+
+-- name: insert_operation
+INSERT INTO mq_operations (
+    tenant_id, id, status, request, rate_per_second, requeued, skipped, after_id, last_id, next_at, created_at,
+    updated_at
+)
+VALUES (:tenant_id, :id, 'running', :request, :rate_per_second, 0, 0, 0, :last_id, :now, :now, :now)
+
+-- name: get_operation
+SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: lock_operation
+SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: lock_due_operation
+-- An operation of anybody that may go on; one that somebody else is at is left to them.
+SELECT * FROM mq_operations WHERE status = 'running' AND next_at <= :now ORDER BY next_at LIMIT 1
+
+-- name: advance_operation
+UPDATE mq_operations
+SET requeued = :requeued, skipped = :skipped, after_id = :after_id, next_at = :next_at, updated_at = :now
+WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: end_operation
+UPDATE mq_operations SET status = :status, finished_at = :now, updated_at = :now
+WHERE tenant_id = :tenant_id AND id = :id
+
+-- name: delete_old_operations
+DELETE FROM mq_operations WHERE finished_at <= :before

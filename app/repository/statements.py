@@ -14,7 +14,7 @@ from sqlalchemy import TextClause, bindparam, text
 _HEADER = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
 _EXPANDING = re.compile(r"\bIN :(\w+)")
 _LANE = re.compile(r"-- each lane[^\n]*\n(.*?)-- end of lane\n", re.DOTALL)
-_OF_LANE = re.compile(r":(queue|type|place)\b")
+_OF_LANE = re.compile(r":(queue_id|type|place|room)\b")
 
 
 def load_statements(dialect: str) -> Mapping[str, TextClause]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict, Unpack
 
-from app.domain.backoff import Backoff
+from app.domain.backoff import BackoffOverride
 from app.domain.commands import (
     AckItem,
     AttemptKey,
@@ -51,7 +51,7 @@ TIMEOUT_SECONDS = 10.0
 MAX_BYTES = 8 * 1024 * 1024
 LIVE = TaskFilter()
 ANY_LETTER = DeadLetterFilter()
-NO_JITTER = Backoff(base_seconds=5, factor=2, max_seconds=3600, jitter=0)
+NO_JITTER = BackoffOverride(base_seconds=5, factor=2, max_seconds=3600, jitter=0)
 
 Verb = Literal["ack", "nack", "release", "fail", "extend"]
 VERBS: Sequence[Verb] = ("ack", "nack", "release", "fail", "extend")
@@ -162,7 +162,7 @@ def nack_item(
     error: str | None = None,
     delay_seconds: float | None = None,
     retry_at: datetime | None = None,
-    backoff: Backoff = NO_JITTER,
+    backoff: BackoffOverride = NO_JITTER,
 ) -> NackItem:
     token_hash = lease_token_hash(leased.lease_token)
     return NackItem(leased.task.id, token_hash, backoff, error, delay_seconds, retry_at)
@@ -235,7 +235,7 @@ class Store:
         error: str | None = None,
         delay_seconds: float | None = None,
         retry_at: datetime | None = None,
-        backoff: Backoff = NO_JITTER,
+        backoff: BackoffOverride = NO_JITTER,
     ) -> SettleOutcome:
         item = nack_item(leased, error=error, delay_seconds=delay_seconds, retry_at=retry_at, backoff=backoff)
         [outcome] = await self.repository.nack_many(self.tenant, [item], now)

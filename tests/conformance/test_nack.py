@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from app.domain.backoff import Backoff
+from app.domain.backoff import BackoffOverride
 from app.domain.task import Status
 from tests.conformance.steps import QUEUE, T0, Store, at, settled
 
@@ -48,7 +48,7 @@ async def test_nack_without_an_error_keeps_the_last_one(store: Store) -> None:
 
 
 async def test_backoff_grows_with_the_attempts_up_to_its_maximum(store: Store) -> None:
-    backoff = Backoff(base_seconds=10, factor=3, max_seconds=100, jitter=0)
+    backoff = BackoffOverride(base_seconds=10, factor=3, max_seconds=100, jitter=0)
     await store.enqueue("a", max_attempts=0)
     for number, delay in enumerate([10, 30, 90, 100, 100]):
         now = at(1000 * number)
@@ -57,7 +57,7 @@ async def test_backoff_grows_with_the_attempts_up_to_its_maximum(store: Store) -
 
 
 async def test_jitter_spreads_the_delay_on_both_sides(store: Store) -> None:
-    backoff = Backoff(base_seconds=100, factor=2, max_seconds=100, jitter=0.2)
+    backoff = BackoffOverride(base_seconds=100, factor=2, max_seconds=100, jitter=0.2)
     await store.enqueue("a", max_attempts=0)
     delays = []
     for number in range(20):
@@ -70,7 +70,7 @@ async def test_jitter_spreads_the_delay_on_both_sides(store: Store) -> None:
 
 async def test_very_many_attempts_wait_for_the_maximum(store: Store) -> None:
     await store.enqueue("a", max_attempts=0)
-    backoff = Backoff(base_seconds=1, factor=1e300, max_seconds=60, jitter=0)
+    backoff = BackoffOverride(base_seconds=1, factor=1e300, max_seconds=60, jitter=0)
     for number in range(4):
         now = at(1000 * number)
         outcome = settled(await store.nack(await store.reserve_one(now), now, backoff=backoff))

@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from app.domain.errors import LeaseExpired, LeaseMismatch, TaskNotLeased
-from app.domain.task import LIVE_STATUSES, Status, TaskState, TokenFate
+from app.domain.queue import DEFAULT_QUEUE_SETTINGS
+from app.domain.task import LIVE_STATUSES, QueueOfTask, Status, TaskState, TokenFate
 from app.domain.transitions import (
     TRANSITIONS,
     Event,
@@ -15,11 +16,11 @@ from app.domain.transitions import (
     acked,
     cancelled,
     failed,
+    is_forgotten,
     nacked,
     overdue,
     refusal,
     released,
-    tombstone_is_over,
 )
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -27,6 +28,8 @@ SECOND = timedelta(seconds=1)
 
 WAITING = TaskState(
     seq=1,
+    queue_id=1,
+    home=QueueOfTask(ends_at=None, settings=DEFAULT_QUEUE_SETTINGS),
     id="a",
     queue="work",
     type="",
@@ -153,10 +156,10 @@ def test_time_has_not_changed_what_is_not_overdue(task: TaskState) -> None:
     assert overdue(task, NOW) is None
 
 
-def test_tombstone_is_over_at_its_end() -> None:
-    assert not tombstone_is_over(TOMBSTONE, NOW)
-    assert tombstone_is_over(TOMBSTONE, NOW + SECOND)
-    assert not tombstone_is_over(WAITING, NOW)
+def test_tombstone_is_forgotten_at_its_end() -> None:
+    assert not is_forgotten(TOMBSTONE, NOW)
+    assert is_forgotten(TOMBSTONE, NOW + SECOND)
+    assert not is_forgotten(WAITING, NOW)
 
 
 def test_lost_lease_is_dated_at_its_end_however_late_it_is_noticed() -> None:
