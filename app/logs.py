@@ -29,6 +29,9 @@ def configure_logs(level: str, *, as_json: bool) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # The steps of a migration are told by ours in one line.
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    for driver in ("aiosqlite", "asyncmy", "asyncpg", "sqlalchemy"):
+        # In detail they tell statements with their values: payloads and secrets.
+        logging.getLogger(driver).setLevel(logging.WARNING)
     # Its lines would repeat ours.
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
 

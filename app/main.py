@@ -14,13 +14,18 @@ from app.api.application import build_application
 from app.logs import configure_logs
 from app.metrics import Metrics
 from app.repository.dialect import Dialect, ErrorKind, UnsuitableServer
-from app.repository.factory import connect_dialect, open_repository
+from app.repository.factory import connect_dialect, open_repositories
 from app.repository.pool import PoolSettings
 from app.repository.schema import SchemaMismatch, check_schema, migrate
 from app.service.dead_letters import DeadLetterService
 from app.service.health import HealthService
+from app.service.janitor import Janitor
+from app.service.queues import QueueService, TopicService
 from app.service.tasks import TaskService
+from app.service.waiters import Waiters
+from app.service.wakeups import WakeUps
 from app.settings import LogFormat, Settings
+from app.shutdown import calling_before_shutdown, end_tasks
 
 START_RETRY_SECONDS = 0.5
 
@@ -37,18 +42,28 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        repository = open_repository(
+        repositories = open_repositories(
             connect(settings),
             timeout_seconds=settings.database_timeout_seconds,
             attempt_log=settings.attempt_log,
             on_attempts_lost=metrics.attempts_lost.inc,
         )
+        waiters = Waiters()
+        wakeups = WakeUps(waiters, repositories.tasks, repositories.bell, poll_seconds=settings.wait_poll_seconds)
+        janitor = Janitor(repositories.maintenance, metrics, wakeups)
         app.state.metrics = metrics
-        app.state.health = HealthService(repository)
-        app.state.tasks = TaskService(repository, metrics, wait_poll_seconds=settings.wait_poll_seconds)
-        app.state.dead_letters = DeadLetterService(repository, metrics)
-        yield
-        await repository.close()
+        app.state.health = HealthService(repositories.tasks)
+        app.state.tasks = TaskService(repositories.tasks, metrics, waiters, wakeups)
+        app.state.dead_letters = DeadLetterService(repositories.tasks, repositories.topology, metrics, wakeups)
+        app.state.queues = QueueService(repositories.topology, metrics, wakeups)
+        app.state.topics = TopicService(repositories.topology, metrics, wakeups)
+        background = [asyncio.create_task(wakeups.run())]
+        if settings.janitor:
+            background.append(asyncio.create_task(janitor.run()))
+        with calling_before_shutdown(waiters.close):
+            yield
+        await end_tasks(background)
+        await repositories.tasks.close()
 
     return build_application(version("leasemq"), metrics, any_host=settings.insecure, lifespan=lifespan)
 

@@ -42,6 +42,19 @@ class Metrics:
             registry=self.registry,
         )
 
+        self.janitor_rows = Counter(
+            "mq_janitor_rows_total",
+            "Rows that the janitor moved or deleted, by duty.",
+            ("duty",),
+            registry=self.registry,
+        )
+        self.janitor_errors = Counter(
+            "mq_janitor_errors_total",
+            "Rounds of the janitor that failed, by duty.",
+            ("duty",),
+            registry=self.registry,
+        )
+
     def count_operation(self, operation: str, queue: str, outcome: str, times: int = 1) -> None:
         self.operations.labels(operation, self._label(queue), outcome).inc(times)
 

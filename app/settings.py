@@ -64,7 +64,11 @@ class Settings(BaseModel):
         default=AttemptLog.ALL, description="Which attempts are logged: `all`, `failures` or `off`."
     )
     wait_poll_seconds: Seconds = Field(
-        default=0.25, description="How often a reserve with `wait_seconds` looks for work."
+        default=0.25,
+        description="How often somebody looks for all who wait for work, in case that no wake-up came.",
+    )
+    janitor: bool = Field(
+        default=True, description="`false` leaves the clearing away to other replicas; nothing else changes."
     )
     metrics_max_queues: int = Field(
         default=1000, ge=0, description="Queues with a label of their own in the metrics; the rest is `other`."

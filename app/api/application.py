@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from app.api.envelope import Envelope
 from app.api.errors import install_error_handlers
 from app.api.replies import Problem
-from app.api.routes import dead_letters, enqueue, operating, reserve, settle, tasks
+from app.api.routes import dead_letters, enqueue, operating, operations, queues, reserve, settle, tasks, topics
 from app.metrics import Metrics
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -27,7 +27,7 @@ def build_application(version: str, metrics: Metrics, *, any_host: bool, lifespa
         redirect_slashes=False,
     )  # fmt: skip
     # The batch forms of settle come before the routes that take an id.
-    for routes in (enqueue, reserve, settle, tasks, dead_letters, operating):
+    for routes in (enqueue, reserve, settle, tasks, dead_letters, operations, topics, queues, operating):
         app.include_router(routes.router)
     install_error_handlers(app)
     app.add_middleware(Envelope, metrics=metrics, any_host=any_host)

@@ -9,13 +9,15 @@ import msgspec
 from app.api.fields import EARLIEST
 from app.domain.commands import AttemptKey, FinishedKey, LiveKey
 from app.domain.errors import InvalidRequest
+from app.domain.identifiers import is_name
+from app.domain.topology import NameKey
 
 MAX_SEQ = 2**63 - 1
 
-Key = TypeVar("Key", LiveKey, FinishedKey, AttemptKey)
+Key = TypeVar("Key", LiveKey, FinishedKey, AttemptKey, NameKey)
 
 
-def encode_cursor(key: LiveKey | FinishedKey | AttemptKey | None) -> str | None:
+def encode_cursor(key: LiveKey | FinishedKey | AttemptKey | NameKey | None) -> str | None:
     if key is None:
         return None
     return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
@@ -35,7 +37,9 @@ def decode_cursor(cursor: str | None, kind: type[Key]) -> Key | None:
     return key
 
 
-def _is_sound(key: LiveKey | FinishedKey | AttemptKey) -> bool:
+def _is_sound(key: LiveKey | FinishedKey | AttemptKey | NameKey) -> bool:
+    if isinstance(key, NameKey):
+        return is_name(key.name)
     if isinstance(key, LiveKey):
         return 0 <= key.seq <= MAX_SEQ
     instant = key.finished_at if isinstance(key, FinishedKey) else key.started_at

@@ -9,6 +9,7 @@ from app.domain.identifiers import DEFAULT_TENANT
 from app.metrics import Metrics
 from app.service.dead_letters import DeadLetterService
 from app.service.health import HealthService
+from app.service.queues import QueueService, TopicService
 from app.service.tasks import TaskService
 
 
@@ -24,6 +25,14 @@ def _dead_letters(request: Request) -> DeadLetterService:
     return cast(DeadLetterService, request.app.state.dead_letters)
 
 
+def _queues(request: Request) -> QueueService:
+    return cast(QueueService, request.app.state.queues)
+
+
+def _topics(request: Request) -> TopicService:
+    return cast(TopicService, request.app.state.topics)
+
+
 def _health(request: Request) -> HealthService:
     return cast(HealthService, request.app.state.health)
 
@@ -35,5 +44,7 @@ def _metrics(request: Request) -> Metrics:
 TenantId = Annotated[str, Depends(_tenant_id)]
 Tasks = Annotated[TaskService, Depends(_tasks)]
 DeadLetters = Annotated[DeadLetterService, Depends(_dead_letters)]
+Queues = Annotated[QueueService, Depends(_queues)]
+Topics = Annotated[TopicService, Depends(_topics)]
 Health = Annotated[HealthService, Depends(_health)]
 MetricsOf = Annotated[Metrics, Depends(_metrics)]

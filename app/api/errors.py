@@ -8,6 +8,7 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from app.domain.errors import InvalidRequest, LeaseMQError, Unavailable
 
@@ -18,9 +19,14 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "forbidden": 403,
     "not_found": 404,
     "task_not_found": 404,
+    "queue_not_found": 404,
+    "topic_not_found": 404,
+    "operation_not_found": 404,
     "method_not_allowed": 405,
     "task_exists": 409,
     "dedupe_conflict": 409,
+    "queue_exclusive": 409,
+    "queue_not_exclusive": 409,
     "task_leased": 409,
     "task_finished": 409,
     "lease_expired": 409,
@@ -84,7 +90,15 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
 async def _answer_router(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = CODE_OF_STATUS.get(error.status_code, "invalid_request")
-    return problem(_request_id(request), code, error.detail, headers=error.headers)
+    allowed = _allowed_methods(request) if code == "method_not_allowed" else ""
+    return problem(_request_id(request), code, error.detail, headers={"Allow": allowed} if allowed else error.headers)
+
+
+def _allowed_methods(request: Request) -> str:
+    """Those of all routes that the path has: the router tells only of the first."""
+    paths: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
+    matching = [methods for path, methods in paths.items() if compile_path(path)[0].fullmatch(request.url.path)]
+    return ", ".join(sorted({method.upper() for methods in matching for method in methods}))
 
 
 def _message(problem: Mapping[str, Any]) -> str:

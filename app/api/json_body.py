@@ -48,7 +48,7 @@ def decode_body(body: bytes) -> object:
         raise JSONDecodeError("the body is not UTF-8", "", error.start) from error
     try:
         return _decode_item(msgspec.Raw(body), batch=True)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, ValueError):
         # Lone surrogates are JSON all the same; the standard library reads them, and has the better error messages.
         return _decode_slowly(text)
     except RecursionError as error:
@@ -101,7 +101,7 @@ def _scan_item(text: str, start: int, *, batch: bool) -> tuple[object, int]:
 
 def _scan_field(text: str, name: str, start: int, *, batch: bool) -> tuple[object, int]:
     if name in RAW_FIELDS:
-        _, end = _scan_value(text, start)
+        _, end = _passing.raw_decode(text, start)
         return RawJson(text[start:end].encode()), end
     if batch and name in BATCH_FIELDS and text[start : start + 1] == "[":
         return _scan_items(text, start)
@@ -152,7 +152,16 @@ def _refuse_constant(name: str) -> None:
     raise JSONDecodeError(f"{name} is not JSON", "", 0)
 
 
-_strict = json.JSONDecoder(parse_constant=_refuse_constant)
+def _parse_int(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise JSONDecodeError("a number has too many digits", "", 0) from error
+
+
+_strict = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse_constant)
+# Only to see where a value ends: its numbers may be of any length.
+_passing = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
 class JsonRequest(Request):

@@ -34,6 +34,10 @@ class CancelQuery(BaseModel):
     force: bool = Field(default=False, description="Also a leased one: its token is void from then on.")
 
 
+class QueueQuery(Paging):
+    topic: OptionalName = None
+
+
 class TaskQuery(Paging):
     queue: OptionalName = None
     status: Annotated[Status | None, BeforeValidator(_empty_to_none)] = Field(
@@ -62,5 +66,6 @@ class DeadLetterQuery(Paging):
 
 TaskParameters = Annotated[TaskQuery, Query()]
 DeadLetterParameters = Annotated[DeadLetterQuery, Query()]
+QueueParameters = Annotated[QueueQuery, Query()]
 CancelParameters = Annotated[CancelQuery, Query()]
 PagingParameters = Annotated[Paging, Query()]

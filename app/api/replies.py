@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.task import Status
+from app.domain.topology import OperationStatus, Reason
 
 
 class Reply(BaseModel):
@@ -148,6 +149,106 @@ class RequeueReply(Reply):
 
 class PurgeReply(Reply):
     purged: int
+
+
+class BackoffReply(Reply):
+    base_seconds: float
+    factor: float
+    max_seconds: float
+    jitter: float
+
+
+class QueueReply(Reply):
+    name: str
+    topic: str | None
+    exclusive: bool
+    keep_alive_seconds: float
+    keep_alive_until: str | None
+    max_attempts: int
+    lease_seconds: float
+    max_lease_seconds: float
+    backoff: BackoffReply
+    rate_per_second: float | None
+    concurrency_limit: int | None
+    paused: bool
+    history_days: float | None
+    dlq_days: float | None
+    created_at: str
+    updated_at: str
+
+
+class QueueListReply(Reply):
+    items: list[QueueReply]
+    next_cursor: str | None
+
+
+class TopicReply(Reply):
+    name: str
+    created_at: str
+
+
+class TopicListReply(Reply):
+    items: list[TopicReply]
+    next_cursor: str | None
+
+
+class DeletedReply(Reply):
+    name: str
+    deleted: Literal[True]
+
+
+class KeepAliveReply(Reply):
+    keep_alive_until: str
+
+
+class CleanupReply(Reply):
+    deleted: int
+
+
+class StatsReply(Reply):
+    ready: int
+    scheduled: int
+    leased: int
+    done: int
+    dead: int
+    expired: int
+    cancelled: int
+    ready_by_priority: dict[str, int]
+    oldest_ready_seconds: float | None
+    next_available_at: str | None
+    exact: bool
+
+
+class DeliveryReply(Reply):
+    queue: str
+    id: str
+    existed: bool
+
+
+class PublishReply(Reply):
+    publish_id: str
+    deliveries: list[DeliveryReply]
+
+
+class ExplainReply(BaseModel):
+    """Beside these, the facts that the reason rests on."""
+
+    model_config = ConfigDict(extra="allow")
+
+    reason: Reason
+    detail: str
+
+
+class OperationReply(Reply):
+    id: str
+    status: OperationStatus
+    rate_per_second: float
+    requeued: int
+    skipped: int
+    remaining: int
+    created_at: str
+    updated_at: str
+    finished_at: str | None
 
 
 class HealthReply(Reply):

@@ -24,7 +24,7 @@ from app.api.fields import (
     TypeName,
     decode_base64,
 )
-from app.domain.backoff import Backoff
+from app.domain.backoff import QUEUE_BACKOFF, BackoffOverride
 from app.domain.commands import (
     AckItem,
     DeadLetterFilter,
@@ -38,7 +38,6 @@ from app.domain.commands import (
 )
 from app.domain.identifiers import new_task_id
 from app.domain.lease_token import lease_token_hash
-from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.domain.task import DEFAULT_PRIORITY, NewTask, Payload
 
 MAX_BATCH = 1000
@@ -58,10 +57,9 @@ def _at_most_one(model: BaseModel, *names: str) -> None:
         raise ValueError(f"give only one of {', '.join(names)}")
 
 
-class EnqueueRequest(Body):
-    """A new task; only `queue` and a payload are needed."""
+class MessageBody(Body):
+    """What a task carries, wherever it goes."""
 
-    queue: Name
     payload: PayloadJson | None = Field(default=None, description="Any JSON value, `null` included.")
     payload_base64: Base64 | None = Field(default=None, description="Bytes, instead of `payload`.")
     content_type: ContentType | None = None
@@ -76,7 +74,6 @@ class EnqueueRequest(Body):
     ttl_seconds: PositiveSeconds | None = None
     expires_at: Instant | None = None
     timeout_seconds: Seconds | None = Field(default=None, description="Advice to the worker.")
-    id: TaskId | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -88,15 +85,15 @@ class EnqueueRequest(Body):
             decode_base64(self.payload_base64)
         return self
 
-    def to_task(self) -> NewTask:
-        settings = DEFAULT_QUEUE_SETTINGS
+    def build(self, *, task_id: str | None, queue: str, topic: str, publish_id: str | None = None) -> NewTask:
         return NewTask(
-            id=self.id or new_task_id(),
-            id_is_given=self.id is not None,
-            queue=self.queue,
-            topic=self.queue,
+            id=task_id or new_task_id(),
+            id_is_given=task_id is not None,
+            queue=queue,
+            topic=topic,
+            publish_id=publish_id,
             payload=self._payload(),
-            max_attempts=settings.max_attempts if self.max_attempts is None else self.max_attempts,
+            max_attempts=self.max_attempts,
             type=self.type or "",
             meta="{}" if self.meta is None else self.meta.decode(),
             priority=DEFAULT_PRIORITY if self.priority is None else self.priority,
@@ -114,6 +111,16 @@ class EnqueueRequest(Body):
             data = decode_base64(self.payload_base64)
             return Payload(data, is_json=False, content_type=self.content_type or "application/octet-stream")
         return Payload(bytes(self.payload or b""), is_json=True, content_type=self.content_type or "application/json")
+
+
+class EnqueueRequest(MessageBody):
+    """A new task; only `queue` and a payload are needed."""
+
+    queue: Name
+    id: TaskId | None = None
+
+    def to_task(self) -> NewTask:
+        return self.build(task_id=self.id, queue=self.queue, topic=self.queue)
 
 
 class EnqueueBatch(Body):
@@ -134,7 +141,7 @@ class ReserveBody(Body):
             tenant_id=tenant_id,
             queues=self.queues,
             limit=self.limit or 1,
-            lease_seconds=self.lease_seconds or DEFAULT_QUEUE_SETTINGS.lease_seconds,
+            lease_seconds=self.lease_seconds,
             max_bytes=MAX_REPLY_BYTES,
             types=list(dict.fromkeys(self.types or ())),
             exclude_ids=self.exclude_ids or (),
@@ -174,13 +181,8 @@ class BackoffBody(Body):
     max_seconds: Seconds | None = None
     jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
-    def over(self, policy: Backoff) -> Backoff:
-        return Backoff(
-            base_seconds=policy.base_seconds if self.base_seconds is None else self.base_seconds,
-            factor=policy.factor if self.factor is None else self.factor,
-            max_seconds=policy.max_seconds if self.max_seconds is None else self.max_seconds,
-            jitter=policy.jitter if self.jitter is None else self.jitter,
-        )
+    def to_override(self) -> BackoffOverride:
+        return BackoffOverride(self.base_seconds, self.factor, self.max_seconds, self.jitter)
 
 
 class NackBody(Body):
@@ -198,11 +200,10 @@ class NackBody(Body):
         return self
 
     def to_item(self, task_id: str) -> NackItem:
-        policy = DEFAULT_QUEUE_SETTINGS.backoff
         return NackItem(
             task_id,
             lease_token_hash(self.lease_token),
-            backoff=policy if self.backoff is None else self.backoff.over(policy),
+            backoff=QUEUE_BACKOFF if self.backoff is None else self.backoff.to_override(),
             error=self.error,
             delay_seconds=self.delay_seconds,
             retry_at=self.retry_at,
@@ -301,6 +302,9 @@ class RequeueOneBody(Body):
 class RequeueBody(DeadLetterFilterBody, RequeueOneBody):
     ids: Annotated[list[TaskId], Field(max_length=1000)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
+    rate_per_second: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = Field(
+        default=None, description="Go on in the background, at this rate."
+    )
 
 
 class PurgeBody(DeadLetterFilterBody):

@@ -9,7 +9,9 @@ import msgspec
 
 from app.domain.commands import Extended, Requeued, Reserved, Settled
 from app.domain.errors import LeaseMQError
-from app.domain.task import Attempt, DeadLetter, Enqueued, Task
+from app.domain.queue import Queue
+from app.domain.task import Attempt, DeadLetter, Enqueued, Status, Task
+from app.domain.topology import Explanation, Operation, Published, QueueStats, Topic
 
 Json = dict[str, Any]
 
@@ -106,6 +108,75 @@ def dead_letter(letter: DeadLetter) -> Json:
 
 def requeued(requeued: Requeued) -> Json:
     return {"requeued": requeued.requeued, "skipped": requeued.skipped, "remaining": requeued.remaining}
+
+
+def queue(queue: Queue) -> Json:
+    settings = queue.settings
+    return {
+        "name": queue.name,
+        "topic": settings.topic,
+        "exclusive": settings.exclusive,
+        "keep_alive_seconds": settings.keep_alive_seconds,
+        "keep_alive_until": instant(queue.keep_alive_until),
+        "max_attempts": settings.max_attempts,
+        "lease_seconds": settings.lease_seconds,
+        "max_lease_seconds": settings.max_lease_seconds,
+        "backoff": {
+            "base_seconds": settings.backoff.base_seconds,
+            "factor": settings.backoff.factor,
+            "max_seconds": settings.backoff.max_seconds,
+            "jitter": settings.backoff.jitter,
+        },
+        "rate_per_second": settings.rate_per_second,
+        "concurrency_limit": settings.concurrency_limit,
+        "paused": settings.paused,
+        "history_days": settings.history_days,
+        "dlq_days": settings.dlq_days,
+        "created_at": instant(queue.created_at),
+        "updated_at": instant(queue.updated_at),
+    }
+
+
+def topic(topic: Topic) -> Json:
+    return {"name": topic.name, "created_at": instant(topic.created_at)}
+
+
+def published(published: Published) -> Json:
+    deliveries = [
+        {"queue": delivery.queue, "id": delivery.id, "existed": delivery.existed} for delivery in published.deliveries
+    ]
+    return {"publish_id": published.publish_id, "deliveries": deliveries}
+
+
+def stats(stats: QueueStats) -> Json:
+    return {
+        **{status.value: stats.counts.get(status, 0) for status in Status},
+        "ready_by_priority": {str(priority): tasks for priority, tasks in stats.ready_by_priority.items()},
+        "oldest_ready_seconds": stats.oldest_ready_seconds,
+        "next_available_at": instant(stats.next_available_at),
+        "exact": stats.exact,
+    }
+
+
+def explanation(explanation: Explanation) -> Json:
+    facts = {
+        name: instant(value) if isinstance(value, datetime) else value for name, value in explanation.facts.items()
+    }
+    return {"reason": explanation.reason, "detail": explanation.detail, **facts}
+
+
+def operation(operation: Operation) -> Json:
+    return {
+        "id": operation.id,
+        "status": operation.status,
+        "rate_per_second": operation.rate_per_second,
+        "requeued": operation.requeued,
+        "skipped": operation.skipped,
+        "remaining": operation.remaining,
+        "created_at": instant(operation.created_at),
+        "updated_at": instant(operation.updated_at),
+        "finished_at": instant(operation.finished_at),
+    }
 
 
 def page(items: Sequence[Json], next_cursor: str | None) -> Json:

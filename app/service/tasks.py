@@ -24,24 +24,28 @@ from app.domain.commands import (
     TaskEdit,
     TaskFilter,
 )
-from app.domain.errors import InvalidRequest, LeaseMQError
+from app.domain.errors import LeaseMQError
 from app.domain.lease_token import lease_token_hash
-from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.domain.task import Attempt, Enqueued, NewTask, Task
 from app.metrics import Metrics
 from app.repository.protocol import Repository
 from app.service.turns import Turns
+from app.service.waiters import Waiter, Waiters
+from app.service.wakeups import WakeUps
 
 CallerIsGone = Callable[[], Awaitable[bool]]
+
+LOOK_AFTER_CALLER_SECONDS = 1.0
 
 
 class TaskService:
     """Everything about tasks that are not dead letters."""
 
-    def __init__(self, repository: Repository, metrics: Metrics, *, wait_poll_seconds: float) -> None:
+    def __init__(self, repository: Repository, metrics: Metrics, waiters: Waiters, wakeups: WakeUps) -> None:
         self._repository = repository
         self._metrics = metrics
-        self._wait_poll_seconds = wait_poll_seconds
+        self._waiters = waiters
+        self._wakeups = wakeups
         self._turns = Turns()
 
     async def enqueue_many(self, tenant_id: str, tasks: Sequence[NewTask]) -> list[Enqueued]:
@@ -55,28 +59,44 @@ class TaskService:
         counts = Counter((outcome.queue, "existed" if outcome.existed else "ok") for outcome in outcomes)
         for (queue, outcome), times in counts.items():
             self._metrics.count_operation("enqueue", queue, outcome, times)
+        self._wakeups.announce(tenant_id, Counter(outcome.queue for outcome in outcomes if not outcome.existed))
         return outcomes
 
     async def reserve(self, request: ReserveRequest, wait_seconds: float, caller_is_gone: CallerIsGone) -> Reserved:
         """Leases tasks; while there are none, waits for them without holding a database connection."""
-        check_lease_seconds(request.lease_seconds)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + wait_seconds
-        reserved = await self._reserve_once(request)
-        while not reserved.tasks and (left := deadline - loop.time()) > 0:
-            await asyncio.sleep(min(self._wait_poll_seconds, left))
-            # No lease for a caller that has hung up.
-            if await caller_is_gone():
-                return reserved
+        if wait_seconds > 0:
+            reserved = await self._reserve_or_wait(request, wait_seconds, caller_is_gone)
+        else:
             reserved = await self._reserve_once(request)
         if reserved.tasks and await caller_is_gone():
             await self._give_back(request.tenant_id, reserved)
         self._count_reserved(request, reserved)
         return reserved
 
+    async def _reserve_or_wait(
+        self, request: ReserveRequest, wait_seconds: float, caller_is_gone: CallerIsGone
+    ) -> Reserved:
+        deadline = asyncio.get_running_loop().time() + wait_seconds
+        with self._waiters.join(request.tenant_id, request.queues) as waiter:
+            while True:
+                waiter.take_wake()
+                reserved = await self._reserve_once(request)
+                if reserved.tasks or self._waiters.is_closed:
+                    break
+                self._wake_when_due(request, reserved)
+                if not await _is_woken(waiter, deadline, caller_is_gone) or self._waiters.is_closed:
+                    break
+        for queue in {lease.task.queue for lease in reserved.tasks}:
+            # There may be more than this one took.
+            self._waiters.wake(request.tenant_id, queue)
+        return reserved
+
+    def _wake_when_due(self, request: ReserveRequest, reserved: Reserved) -> None:
+        if reserved.next_available_at is not None:
+            seconds = (reserved.next_available_at - reserved.server_time).total_seconds()
+            self._waiters.wake_at(request.tenant_id, request.queues, seconds)
+
     async def extend_many(self, tenant_id: str, items: Sequence[ExtendItem]) -> list[ExtendOutcome]:
-        for item in items:
-            check_lease_seconds(item.lease_seconds)
         outcomes = await self._repository.extend_many(tenant_id, items)
         self._count_settled("extend", outcomes)
         return outcomes
@@ -84,21 +104,25 @@ class TaskService:
     async def ack_many(self, tenant_id: str, items: Sequence[AckItem]) -> list[SettleOutcome]:
         outcomes = await self._repository.ack_many(tenant_id, items)
         self._count_settled("ack", outcomes)
+        self._wake_settled(tenant_id, outcomes)
         return outcomes
 
     async def nack_many(self, tenant_id: str, items: Sequence[NackItem]) -> list[SettleOutcome]:
         outcomes = await self._repository.nack_many(tenant_id, items)
         self._count_settled("nack", outcomes)
+        self._announce_settled(tenant_id, outcomes)
         return outcomes
 
     async def release_many(self, tenant_id: str, items: Sequence[ReleaseItem]) -> list[SettleOutcome]:
         outcomes = await self._repository.release_many(tenant_id, items)
         self._count_settled("release", outcomes)
+        self._announce_settled(tenant_id, outcomes)
         return outcomes
 
     async def fail_many(self, tenant_id: str, items: Sequence[FailItem]) -> list[SettleOutcome]:
         outcomes = await self._repository.fail_many(tenant_id, items)
         self._count_settled("fail", outcomes)
+        self._wake_settled(tenant_id, outcomes)
         return outcomes
 
     async def get(self, tenant_id: str, task_id: str) -> Task:
@@ -121,6 +145,7 @@ class TaskService:
 
     async def edit(self, tenant_id: str, task_id: str, edit: TaskEdit) -> Task:
         task = await self._repository.edit_task(tenant_id, task_id, edit)
+        self._wakeups.announce(tenant_id, {task.queue: 1})
         self._metrics.count_operation("edit", task.queue, "ok")
         return task
 
@@ -153,10 +178,25 @@ class TaskService:
         for (queue, told), times in counts.items():
             self._metrics.count_operation(operation, queue, told, times)
 
+    def _wake_settled(self, tenant_id: str, outcomes: Sequence[SettleOutcome]) -> None:
+        """A place under a limit may have become free; other replicas notice by themselves soon enough."""
+        for outcome in outcomes:
+            if isinstance(outcome, Settled):
+                self._waiters.wake(tenant_id, outcome.queue)
 
-def check_lease_seconds(seconds: float) -> None:
-    longest = DEFAULT_QUEUE_SETTINGS.max_lease_seconds
-    if seconds > longest:
-        raise InvalidRequest(
-            f"lease_seconds is over the queue's max_lease_seconds of {longest:g}", location=("body", "lease_seconds")
-        )
+    def _announce_settled(self, tenant_id: str, outcomes: Sequence[SettleOutcome]) -> None:
+        """Tasks came back."""
+        queues = Counter(outcome.queue for outcome in outcomes if isinstance(outcome, Settled))
+        self._wakeups.announce(tenant_id, queues)
+
+
+async def _is_woken(waiter: Waiter, deadline: float, caller_is_gone: CallerIsGone) -> bool:
+    """Waits until there may be work, and then is True; False when the time is over or the caller has hung up."""
+    loop = asyncio.get_running_loop()
+    while (left := deadline - loop.time()) > 0:
+        await waiter.sleep(min(left, LOOK_AFTER_CALLER_SECONDS))
+        if await caller_is_gone():
+            return False
+        if waiter.is_woken:
+            return True
+    return False

@@ -8,7 +8,7 @@ from app.api.dependencies import DeadLetters, TenantId
 from app.api.fields import TaskId
 from app.api.json_body import JsonRoute
 from app.api.queries import DeadLetterParameters
-from app.api.replies import DeadLetterListReply, DeadLetterReply, PurgeReply, RequeueReply
+from app.api.replies import DeadLetterListReply, DeadLetterReply, OperationReply, PurgeReply, RequeueReply
 from app.api.requests import PurgeBody, RequeueBody, RequeueOneBody
 from app.api.responses import json_response, refuses
 from app.domain.commands import DeadLetterFilter, FinishedKey
@@ -25,11 +25,22 @@ async def list_dead_letters(query: DeadLetterParameters, tenant_id: TenantId, le
     return json_response(views.page(items, encode_cursor(page.next_key)))
 
 
-@router.post("/requeue", response_model=RequeueReply, responses=refuses("unsupported_media_type"))
+@router.post(
+    "/requeue",
+    response_model=RequeueReply,
+    responses={
+        202: {"description": "It goes on in the background, at the rate given.", "model": OperationReply},
+        **refuses("unsupported_media_type"),
+    },
+)
 async def requeue_dead_letters(tenant_id: TenantId, letters: DeadLetters, body: RequeueBody | None = None) -> Response:
     """Sends dead letters back, oldest first; one whose id or key is taken by a live task is skipped."""
     body = body or RequeueBody()
     request = body.to_request(body.to_filter(body.ids), body.limit)
+    if body.rate_per_second is not None and not request.dry_run:
+        operation = await letters.start_requeue(tenant_id, request, body.rate_per_second)
+        location = {"Location": f"/v1/operations/{operation.id}"}
+        return json_response(views.operation(operation), 202, location)
     return json_response(views.requeued(await letters.requeue_many(tenant_id, request)))
 
 

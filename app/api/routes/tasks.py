@@ -4,11 +4,11 @@ from fastapi import APIRouter, Response
 
 from app.api import views
 from app.api.cursor import decode_cursor, encode_cursor
-from app.api.dependencies import Tasks, TenantId
+from app.api.dependencies import Queues, Tasks, TenantId
 from app.api.fields import TaskId
 from app.api.json_body import JsonRoute
 from app.api.queries import CancelParameters, PagingParameters, TaskParameters
-from app.api.replies import AttemptListReply, SettleReply, TaskListReply, TaskReply
+from app.api.replies import AttemptListReply, ExplainReply, SettleReply, TaskListReply, TaskReply
 from app.api.requests import EditBody
 from app.api.responses import json_response, refuses
 from app.domain.commands import AttemptKey, FinishedKey, LiveKey
@@ -41,6 +41,12 @@ async def list_attempts(task_id: TaskId, query: PagingParameters, tenant_id: Ten
     """The attempts in order of start, the running one included."""
     page = await tasks.attempts(tenant_id, task_id, query.limit, decode_cursor(query.cursor, AttemptKey))
     return json_response(views.page([views.attempt(item) for item in page.items], encode_cursor(page.next_key)))
+
+
+@router.get("/tasks/{task_id}/explain", response_model=ExplainReply, responses=refuses("task_not_found"))
+async def explain_task(task_id: TaskId, tenant_id: TenantId, queues: Queues) -> Response:
+    """Why the task is not running now."""
+    return json_response(views.explanation(await queues.explain(tenant_id, task_id)))
 
 
 @router.patch(

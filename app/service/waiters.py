@@ -1,0 +1,94 @@
+"""Callers that wait for work: parked in memory, with no database connection, and woken when there may be some."""
+
+import asyncio
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+Key = tuple[str, str]
+
+
+class Waiter:
+    """One caller that waits for work in some queues."""
+
+    def __init__(self, keys: Collection[Key]) -> None:
+        self.keys = keys
+        self._woken = asyncio.Event()
+
+    @property
+    def is_woken(self) -> bool:
+        return self._woken.is_set()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def take_wake(self) -> None:
+        """From here on a wake counts for the next look."""
+        self._woken.clear()
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns when there may be work, or after so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            pass
+
+
+class Waiters:
+    """All callers that wait in this process. A wake-up that is lost costs latency, never a task."""
+
+    def __init__(self) -> None:
+        # Dictionaries, because they keep order: who has waited longest is woken first.
+        self._waiting: dict[Key, dict[Waiter, None]] = {}
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @contextmanager
+    def join(self, tenant_id: str, queues: Collection[str]) -> Iterator[Waiter]:
+        """A waiter must have joined before it looks for work: what comes after the look then wakes it."""
+        waiter = Waiter([(tenant_id, queue) for queue in dict.fromkeys(queues)])
+        for key in waiter.keys:
+            self._waiting.setdefault(key, {})[waiter] = None
+        try:
+            yield waiter
+        finally:
+            self._leave(waiter)
+
+    def wake(self, tenant_id: str, queue: str, count: int = 1) -> None:
+        """Wakes at most so many of those who wait for the queue: more than there are tasks would come for nothing."""
+        asleep = (waiter for waiter in self._waiting.get((tenant_id, queue), ()) if not waiter.is_woken)
+        for waiter, _ in zip(list(asleep), range(count), strict=False):
+            waiter.wake()
+
+    def wake_at(self, tenant_id: str, queues: Collection[str], seconds: float) -> None:
+        """Wakes one of those who wait for the queues when something becomes due."""
+        loop = asyncio.get_running_loop()
+        for queue in queues:
+            loop.call_later(max(0.0, seconds), self.wake, tenant_id, queue)
+
+    def waited_for(self) -> dict[str, set[str]]:
+        """The queues, by tenant, that somebody waits for."""
+        found: dict[str, set[str]] = {}
+        for tenant_id, queue in self._waiting:
+            found.setdefault(tenant_id, set()).add(queue)
+        return found
+
+    def close(self) -> None:
+        """Ends all waits: the process is about to end."""
+        self._closed = True
+        for waiter in set(chain.from_iterable(self._waiting.values())):
+            waiter.wake()
+
+    def _leave(self, waiter: Waiter) -> None:
+        for key in waiter.keys:
+            there = self._waiting[key]
+            del there[waiter]
+            if not there:
+                del self._waiting[key]
+            elif waiter.is_woken:
+                # It was woken for something that it did not look for any more.
+                self.wake(*key)
