@@ -16,6 +16,8 @@ def metrics_in_use() -> list[Metric]:
     metrics.count_operation("enqueue", "mail", "ok")
     metrics.count_request("GET", "/healthz", 200, 0.001)
     metrics.attempts_lost.inc()
+    metrics.janitor_rows.labels("move_overdue").inc()
+    metrics.janitor_errors.labels("move_overdue").inc()
     return list(metrics.registry.collect())
 
 
