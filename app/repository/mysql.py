@@ -40,7 +40,7 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
         isolation_level="READ COMMITTED",
         pool_size=pool.size,
         max_overflow=0,
-        pool_timeout=pool.timeout_seconds,
+        pool_timeout=pool.wait_seconds,
         connect_args={
             "connect_timeout": math.ceil(pool.timeout_seconds),
             # By default a locked table would be waited for a year.

@@ -169,8 +169,8 @@ class Database:
         for attempt in range(MAX_TRIES):
             transaction = Transaction(self.dialect, self._attempt_log, ending, log=log)
             try:
-                async with asyncio.timeout(self._timeout_seconds):
-                    result = await transaction.run(work, now, scope)
+                async with asyncio.timeout(self._timeout_seconds) as limit:
+                    result = await transaction.run(work, now, scope, limit)
             except Raced:
                 continue
             except AttemptLogFailed as failure:
@@ -234,8 +234,13 @@ class Transaction:
         self._ending = ending
         self._log = log
 
-    async def run(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, scope: Scope) -> Result:
+    async def run(
+        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, scope: Scope, limit: asyncio.Timeout
+    ) -> Result:
         async with self._dialect.connect(write=self._ending is not Ending.READ) as connection:
+            # Waiting for a connection may swallow the cancellation by which the time limit speaks.
+            if limit.expired():
+                raise TimeoutError
             session = Session(self._dialect, connection, self._attempt_log, log=self._log)
             await session.begin(scope, now)
             result = await work(session)

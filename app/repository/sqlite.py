@@ -43,7 +43,7 @@ def connect_sqlite(url: URL, pool: PoolSettings) -> AsyncEngine:
         url.set(drivername="sqlite+aiosqlite"),
         pool_size=pool.size,
         max_overflow=0,
-        pool_timeout=pool.timeout_seconds,
+        pool_timeout=pool.wait_seconds,
         connect_args={"timeout": pool.timeout_seconds},
     )
     event.listen(engine.sync_engine, "connect", _prepare_connection)

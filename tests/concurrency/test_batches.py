@@ -88,17 +88,17 @@ async def test_different_ends_in_different_orders(fleet: Fleet, leased: list[Jso
 
 
 async def test_enqueues_of_the_same_keys_in_opposite_orders(fleet: Fleet, tables: Tables) -> None:
-    for number in range(ROUNDS):
-        tasks: list[Json] = [{"queue": QUEUE, "dedupe_key": f"{number}-{key}"} for key in range(TASKS)]
+    for number in range(2 * ROUNDS):
+        tasks: list[Json] = [{"queue": QUEUE, "dedupe_key": f"{number}-{key}"} for key in range(2 * TASKS)]
         batches = await asyncio.gather(
             *(fleet.enqueue_many(tasks[:: 1 if replica else -1], replica) for replica in (0, 1, 0, 1))
         )
+        assert not fleet.failures
         aligned = [results[:: 1 if replica else -1] for replica, results in zip((0, 1, 0, 1), batches, strict=True)]
         for results in zip(*aligned, strict=True):
             assert len({result["id"] for result in results}) == 1
             assert Counter(result["existed"] for result in results) == {False: 1, True: 3}
-    assert not fleet.failures
-    assert len(await tables.key_holders()) == ROUNDS * TASKS
+    assert len(await tables.key_holders()) == 2 * ROUNDS * 2 * TASKS
 
 
 async def test_enqueues_of_the_same_ids_in_opposite_orders(fleet: Fleet, tables: Tables) -> None:
@@ -112,7 +112,7 @@ async def test_enqueues_of_the_same_ids_in_opposite_orders(fleet: Fleet, tables:
             fleet.post("/v1/tasks/batch", {"tasks": batches[0]}, 0),
             fleet.post("/v1/tasks/batch", {"tasks": batches[1][::-1]}, 1),
         )
+        assert not fleet.failures
         assert Counter(reply.code for reply in replies) == {"": 1, "task_exists": 1}
-    assert not fleet.failures
     payloads = Counter((row["id"].split("-")[0], bytes(row["payload"])) for row in (await tables.live()).values())
     assert sorted(payloads.values()) == [TASKS] * ROUNDS
