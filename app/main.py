@@ -63,6 +63,8 @@ def create_app(settings: Settings) -> FastAPI:
         with calling_before_shutdown(waiters.close):
             yield
         await end_tasks(background)
+        if repositories.bell is not None:
+            await repositories.bell.close()
         await repositories.tasks.close()
 
     return build_application(version("leasemq"), metrics, any_host=settings.insecure, lifespan=lifespan)

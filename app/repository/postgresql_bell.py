@@ -5,8 +5,10 @@ from collections.abc import Callable, Collection
 
 import msgspec
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+# One to listen, one to ring: those who work need not share theirs.
+CONNECTIONS = 2
 CHANNEL = "leasemq"
 PROBE_SECONDS = 5.0
 
@@ -15,7 +17,16 @@ class PostgreSQLBell:
     """Rings by NOTIFY in a transaction of its own: inside an enqueue's it would serialise all commits."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._engine = create_async_engine(
+            engine.url,
+            isolation_level="AUTOCOMMIT",
+            pool_size=CONNECTIONS,
+            max_overflow=0,
+            connect_args={"server_settings": {"application_name": "leasemq"}},
+        )
+
+    async def close(self) -> None:
+        await self._engine.dispose()
 
     async def ring(self, queues: Collection[tuple[str, str]]) -> None:
         async with self._engine.connect() as connection:

@@ -217,3 +217,5 @@ class Bell(Protocol):
 
     async def listen(self, heard: Callable[[str, str], None]) -> None:
         """Calls `heard` for what others tell, until the connection is lost or the task is cancelled."""
+
+    async def close(self) -> None: ...
