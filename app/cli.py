@@ -5,6 +5,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def serve(settings: Settings, options: argparse.Namespace) -> int:
     _refuse_open_bind(settings)
     asyncio.run(prepare_database(settings, change=settings.auto_migrate))
+    # The server raises the signal that ended it once more: an end that was asked for is no failure.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     with tempfile.TemporaryDirectory(prefix="leasemq-metrics-") as directory:
         if settings.workers > 1:
             os.environ[MULTIPROCESS_DIRECTORY] = directory

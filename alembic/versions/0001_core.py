@@ -134,6 +134,8 @@ def create_queues() -> None:
         # The id of a queue that is gone, and whose tasks are still to be deleted.
         sa.Column("queue_id", NUMBER, primary_key=True, autoincrement=False),
         sa.Column("tenant_id", text(64), nullable=False),
+        # When the queue was gone for everybody who looked, and when somebody noticed.
+        sa.Column("ended_at", INSTANT, nullable=False),
         sa.Column("deleted_at", INSTANT, nullable=False),
         sa.Index("ix_mq_queue_graves_tenant", "tenant_id"),
         sqlite_autoincrement=False,

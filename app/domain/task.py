@@ -100,7 +100,7 @@ class QueueOfTask:
 class TaskState:
     """What decides over a live task, without the weight of its payload.
 
-    `home` is its queue, or None if that was deleted.
+    `home` is its queue, or None if that was deleted so long ago that nobody knows of it.
     """
 
     seq: int

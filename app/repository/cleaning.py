@@ -90,11 +90,15 @@ async def bury_ended_queues(session: Session) -> int:
     return len(rows)
 
 
-async def clear_graves(session: Session) -> int:
-    """Deletes some of what queues that are gone have left; leased tasks stay until they are settled or lost."""
+async def clear_graves(session: Session, after_id: int) -> tuple[int, int]:
+    """Deletes some of what the next few of the queues that are gone have left; and tells where those end.
+
+    Leased tasks stay until they are settled or lost.
+    """
     cleared = 0
     everything = await last_seq(session)
-    for grave in await session.rows("list_graves", limit=GRAVES_AT_ONCE):
+    graves = await session.rows("list_graves", after_id=after_id, limit=GRAVES_AT_ONCE)
+    for grave in graves:
         queue_id = grave["queue_id"]
         done = await move_overdue(session, grave["tenant_id"], [queue_id])
         done += await delete_waiting(session, queue_id, everything)
@@ -102,7 +106,7 @@ async def clear_graves(session: Session) -> int:
         leased = await session.rows("count_leased", queue_ids=[queue_id], now=session.now)
         if not done and not leased and grave["deleted_at"] <= session.now - GRAVE_AGE:
             await session.run("delete_grave", queue_id=queue_id)
-    return cleared
+    return cleared, graves[-1]["queue_id"] if len(graves) == GRAVES_AT_ONCE else 0
 
 
 async def overdue_queues(session: Session, after_id: int, limit: int) -> tuple[dict[str, list[int]], int]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from app.repository import cleaning, operations
-from app.repository.moving import move_overdue
+from app.repository.moving import OVERDUE_BATCH, move_overdue
 from app.repository.session import Database
 
 QUEUES_AT_ONCE = 500
@@ -15,6 +15,7 @@ class SqlMaintenanceRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._after_id = 0
+        self._grave_id = 0
 
     async def move_overdue(self, now: datetime | None = None) -> int:
         """Moves what time has changed in the next few of all queues: lost leases, due and expired tasks."""
@@ -22,17 +23,22 @@ class SqlMaintenanceRepository:
         overdue, last_id = await self._database.read(
             lambda session: cleaning.overdue_queues(session, after_id, QUEUES_AT_ONCE), now
         )
-        self._after_id = last_id
-        moved = 0
-        for tenant_id, queue_ids in overdue.items():
-            moved += await self._move(tenant_id, queue_ids, now)
-        return moved
+        moved = [await self._move(tenant_id, queue_ids, now) for tenant_id, queue_ids in overdue.items()]
+        # Where a batch was full there is more to do, before the next few.
+        if all(count < OVERDUE_BATCH for count in moved):
+            self._after_id = last_id
+        return sum(moved)
 
     async def bury_ended_queues(self, now: datetime | None = None) -> int:
         return await self._database.write(cleaning.bury_ended_queues, now)
 
     async def clear_graves(self, now: datetime | None = None) -> int:
-        return await self._database.write(cleaning.clear_graves, now)
+        """Clears away what the next few of the queues that are gone have left."""
+        after_id = self._grave_id
+        cleared, last_id = await self._database.write(lambda session: cleaning.clear_graves(session, after_id), now)
+        self._grave_id = after_id if cleared else last_id
+        # As long as there are graves to look at, there may be something to do.
+        return cleared or int(last_id > 0)
 
     async def drop_old_tombstones(self, now: datetime | None = None) -> int:
         return await self._database.write(cleaning.drop_old_tombstones, now)

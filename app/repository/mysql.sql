@@ -5,11 +5,14 @@
 t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at,
     t.lease_owner, t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate,
     t.failed_token_hash, t.dedupe_key, t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at,
-    q.id AS existing_queue_id, q.keep_alive_until AS queue_ends_at, q.history_days, q.max_lease_seconds,
+    coalesce(q.id, g.queue_id) AS known_queue_id, coalesce(q.keep_alive_until, g.ended_at) AS queue_ends_at,
+    q.history_days, q.max_lease_seconds,
     q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
 
 -- part: tasks
-mq_tasks AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+mq_tasks AS t
+    LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+    LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
 -- part: queue
 q.id, q.name, q.declared, q.topic, q.exclusive, q.keep_alive_seconds, q.keep_alive_until, q.max_attempts,
@@ -87,8 +90,8 @@ VALUES (
 )
 
 -- name: insert_grave
-INSERT INTO mq_queue_graves (queue_id, tenant_id, deleted_at)
-SELECT id, tenant_id, :now FROM mq_queues WHERE id = :queue_id
+INSERT INTO mq_queue_graves (queue_id, tenant_id, ended_at, deleted_at)
+SELECT id, tenant_id, least(coalesce(keep_alive_until, :now), :now), :now FROM mq_queues WHERE id = :queue_id
 
 -- name: delete_queue
 DELETE FROM mq_queues WHERE id = :queue_id
@@ -106,6 +109,7 @@ FROM JSON_TABLE(:keys, '$[*]' COLUMNS (
 )) AS k
 JOIN mq_tasks AS t ON t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key COLLATE utf8mb4_0900_bin
 LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
 -- name: insert_tasks
 -- New tasks in input order; a taken id or dedupe key is an error.
@@ -625,7 +629,10 @@ SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.k
 FOR UPDATE SKIP LOCKED
 
 -- name: list_graves
-SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves ORDER BY deleted_at LIMIT :limit
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves
+WHERE queue_id > :after_id
+ORDER BY queue_id
+LIMIT :limit
 
 -- name: list_graves_of_tenant
 SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from app.domain.queue import QueueSettings
+from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Payload, QueueOfTask, Status, Task, TaskState, TokenFate
 from app.domain.transitions import Move
 from app.repository.dialect import Row
@@ -24,8 +24,10 @@ def state_of(row: Row) -> TaskState:
 
 
 def _home_of(row: Row) -> QueueOfTask | None:
-    if row["existing_queue_id"] is None:
+    if row["known_queue_id"] is None:
         return None
+    if row["max_lease_seconds"] is None:
+        return QueueOfTask(row["queue_ends_at"], DEFAULT_QUEUE_SETTINGS)
     settings = QueueSettings(
         max_lease_seconds=row["max_lease_seconds"], backoff=backoff_of(row), history_days=row["history_days"]
     )

@@ -6,11 +6,14 @@
 t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, t.available_at, t.expires_at,
     t.lease_owner, t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate,
     t.failed_token_hash, t.dedupe_key, t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at,
-    q.id AS existing_queue_id, q.keep_alive_until AS queue_ends_at, q.history_days, q.max_lease_seconds,
+    coalesce(q.id, g.queue_id) AS known_queue_id, coalesce(q.keep_alive_until, g.ended_at) AS queue_ends_at,
+    q.history_days, q.max_lease_seconds,
     q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
 
 -- part: tasks
-mq_tasks AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+mq_tasks AS t
+    LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+    LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
 -- part: queue
 q.id, q.name, q.declared, q.topic, q.exclusive, q.keep_alive_seconds, q.keep_alive_until, q.max_attempts,
@@ -89,8 +92,8 @@ VALUES (
 )
 
 -- name: insert_grave
-INSERT INTO mq_queue_graves (queue_id, tenant_id, deleted_at)
-SELECT id, tenant_id, :now FROM mq_queues WHERE id = :queue_id
+INSERT INTO mq_queue_graves (queue_id, tenant_id, ended_at, deleted_at)
+SELECT id, tenant_id, min(coalesce(keep_alive_until, :now), :now), :now FROM mq_queues WHERE id = :queue_id
 
 -- name: delete_queue
 DELETE FROM mq_queues WHERE id = :queue_id
@@ -110,6 +113,7 @@ FROM (
 -- CROSS JOIN keeps the order: the keys first.
 CROSS JOIN mq_tasks AS t ON t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key
 LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
 -- name: insert_tasks
 -- New tasks in input order; a taken id or dedupe key is an error.
@@ -654,7 +658,10 @@ SELECT id FROM mq_queues WHERE id > :after_id ORDER BY id LIMIT :limit
 SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.keep_alive_until LIMIT :limit
 
 -- name: list_graves
-SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves ORDER BY deleted_at LIMIT :limit
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves
+WHERE queue_id > :after_id
+ORDER BY queue_id
+LIMIT :limit
 
 -- name: list_graves_of_tenant
 SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id

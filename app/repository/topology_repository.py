@@ -48,8 +48,6 @@ class SqlTopologyRepository:
         )
 
     async def delete_queue(self, tenant_id: str, name: str, now: datetime | None = None) -> None:
-        # What time had decided over before is not taken away.
-        await catch_up(self._database, tenant_id, name, now)
         await self._database.write(lambda session: topology.delete_queue(session, name), now, Scope(tenant_id, (name,)))
 
     async def set_paused(self, tenant_id: str, name: str, *, paused: bool, now: datetime | None = None) -> Queue:

@@ -30,7 +30,10 @@ class QueueService:
 
     async def put(self, tenant_id: str, name: str, settings: QueueSettings) -> tuple[Queue, bool]:
         _check(settings)
-        return await self._repository.put_queue(tenant_id, name, settings)
+        put = await self._repository.put_queue(tenant_id, name, settings)
+        # Whatever held tasks back may do so no longer.
+        self._wakeups.announce(tenant_id, {name: 1})
+        return put
 
     async def patch(self, tenant_id: str, name: str, change: ChangeSettings) -> Queue:
         def checked(settings: QueueSettings) -> QueueSettings:

@@ -83,6 +83,8 @@ class TaskService:
                 reserved = await self._reserve_once(request)
                 if reserved.tasks or self._waiters.is_closed:
                     break
+                if request.types or request.exclude_ids:
+                    self._waiters.pass_on(waiter)
                 self._wake_when_due(request, reserved)
                 if not await _is_woken(waiter, deadline, caller_is_gone) or self._waiters.is_closed:
                     break
@@ -151,6 +153,8 @@ class TaskService:
 
     async def cancel(self, tenant_id: str, task_id: str, *, force: bool) -> None:
         queue = await self._repository.cancel_task(tenant_id, task_id, force=force)
+        # A place under a limit may have become free.
+        self._waiters.wake(tenant_id, queue)
         self._metrics.count_operation("cancel", queue, "ok")
 
     async def _reserve_once(self, request: ReserveRequest) -> Reserved:

@@ -7,12 +7,17 @@ from itertools import chain
 
 Key = tuple[str, str]
 
+# Who gets something wakes the next, so a crowd comes to its tasks without coming all at once.
+MOST_AT_ONCE = 16
+
 
 class Waiter:
     """One caller that waits for work in some queues."""
 
     def __init__(self, keys: Collection[Key]) -> None:
         self.keys = keys
+        # The last round of waking that it looked in.
+        self.round = 0
         self._woken = asyncio.Event()
 
     @property
@@ -41,6 +46,7 @@ class Waiters:
     def __init__(self) -> None:
         # Dictionaries, because they keep order: who has waited longest is woken first.
         self._waiting: dict[Key, dict[Waiter, None]] = {}
+        self._round = 0
         self._closed = False
 
     @property
@@ -60,9 +66,18 @@ class Waiters:
 
     def wake(self, tenant_id: str, queue: str, count: int = 1) -> None:
         """Wakes at most so many of those who wait for the queue: more than there are tasks would come for nothing."""
+        self._round += 1
         asleep = (waiter for waiter in self._waiting.get((tenant_id, queue), ()) if not waiter.is_woken)
-        for waiter, _ in zip(list(asleep), range(count), strict=False):
-            waiter.wake()
+        for waiter, _ in zip(list(asleep), range(min(count, MOST_AT_ONCE)), strict=False):
+            self._wake(waiter)
+
+    def pass_on(self, looker: Waiter) -> None:
+        """Wakes another who waits for the same queues: what this one was woken for was not what it wants."""
+        for key in looker.keys:
+            others = (waiter for waiter in self._waiting[key] if not waiter.is_woken and waiter.round < looker.round)
+            if (other := next(others, None)) is not None:
+                other.round = looker.round
+                other.wake()
 
     def wake_at(self, tenant_id: str, queues: Collection[str], seconds: float) -> None:
         """Wakes one of those who wait for the queues when something becomes due."""
@@ -82,6 +97,10 @@ class Waiters:
         self._closed = True
         for waiter in set(chain.from_iterable(self._waiting.values())):
             waiter.wake()
+
+    def _wake(self, waiter: Waiter) -> None:
+        waiter.round = self._round
+        waiter.wake()
 
     def _leave(self, waiter: Waiter) -> None:
         for key in waiter.keys:

@@ -72,7 +72,7 @@ class TaskFields(TypedDict, total=False):
     queue: str
     topic: str
     payload: Payload
-    max_attempts: int
+    max_attempts: int | None
     type: str
     meta: str
     priority: int
@@ -91,7 +91,7 @@ class ReserveFields(TypedDict, total=False):
 
     queues: Sequence[str]
     limit: int
-    lease_seconds: float
+    lease_seconds: float | None
     max_bytes: int
     types: Sequence[str]
     exclude_ids: Sequence[str]

@@ -10,11 +10,8 @@ from app.repository.statements import load_statements, read_statements
 
 DIALECTS = ("postgresql", "mysql", "sqlite")
 
-# SQLite has no clock of its own worth asking.
-WITHOUT_OWN_CLOCK = {"clock"}
 # Claiming is one statement in PostgreSQL; the others choose, lock and lease in steps.
-CLAIMING = {"claim_queue", "claim_lanes", "pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_leased"}
-FORCED = WITHOUT_OWN_CLOCK | CLAIMING
+FORCED = {"claim_queue", "claim_lanes", "pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_leased"}
 # A batch is one value only where there are arrays of bytes; lanes are one only where a lateral join finds their index.
 OWN_PARAMETERS = {"insert_tasks", "next_available"}
 
@@ -30,8 +27,8 @@ def test_statements_are_the_same_in_the_same_order(dialect: str) -> None:
 
 def test_only_named_statements_differ_between_the_dialects() -> None:
     own = {dialect: set(read_statements(dialect)) & FORCED for dialect in DIALECTS}
-    assert own["postgresql"] == {"clock", "claim_queue", "claim_lanes"}
-    assert own["mysql"] == {"clock", "pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_leased"}
+    assert own["postgresql"] == {"claim_queue", "claim_lanes"}
+    assert own["mysql"] == {"pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_leased"}
     assert own["sqlite"] == {"pick_queue", "rank_lanes", "lease_many", "read_leased"}
 
 

@@ -62,6 +62,9 @@ LEASED = replace(
     leased_at=NOW - SECOND,
 )
 LOST = replace(LEASED, lease_until=NOW)
+# A task of a queue that was deleted, and one of a queue that has just ended.
+HOMELESS = replace(LEASED, home=None)
+HOME_ENDED = QueueOfTask(ends_at=NOW, settings=DEFAULT_QUEUE_SETTINGS)
 TOMBSTONE = replace(WAITING, status=Status.DONE, id=None, tombstone_id="a", dedupe_until=NOW + SECOND)
 
 
@@ -78,16 +81,18 @@ def decided() -> list[Move]:
         LOST,
         replace(LOST, expires_at=NOW),
         replace(LOST, max_attempts=1),
+        replace(LOST, home=None),
     ]
     moves = [overdue(task, NOW) for task in by_time]
     assert None not in moves
     return [
         *(move for move in moves if move is not None),
         acked(LEASED, NOW, None),
-        *(nacked(task, NOW, NOW + SECOND, None) for task in (LEASED, late, last)),
+        *(nacked(task, NOW, NOW + SECOND, None) for task in (LEASED, late, last, HOMELESS)),
         nacked(LEASED, NOW, NOW, None),
         released(LEASED, NOW),
         released(late, NOW),
+        released(HOMELESS, NOW),
         failed(LEASED, NOW, "why"),
         *(cancelled(task, NOW) for task in (WAITING, SCHEDULED, LEASED)),
     ]
@@ -172,3 +177,33 @@ def test_lost_lease_is_dated_at_its_end_however_late_it_is_noticed() -> None:
 def test_released_attempt_is_taken_back_and_not_logged() -> None:
     move = released(LEASED, NOW)
     assert (move.attempts, move.attempt) == (0, None)
+
+
+@pytest.mark.parametrize("home", [None, HOME_ENDED])
+def test_what_would_wait_in_a_queue_that_is_gone_is_cancelled(home: QueueOfTask | None) -> None:
+    homeless = replace(LEASED, home=home)
+    assert nacked(homeless, NOW, NOW + SECOND, "why").status is Status.CANCELLED
+    assert released(homeless, NOW).status is Status.CANCELLED
+    assert nacked(replace(homeless, max_attempts=1), NOW, NOW, "why").status is Status.DEAD
+    assert acked(homeless, NOW, None).status is Status.DONE
+    assert failed(homeless, NOW, "why").status is Status.DEAD
+
+
+@pytest.mark.parametrize("home", [None, HOME_ENDED])
+@pytest.mark.parametrize("task", [WAITING, SCHEDULED, TOMBSTONE])
+def test_what_waited_in_a_queue_that_is_gone_is_forgotten(task: TaskState, home: QueueOfTask | None) -> None:
+    assert is_forgotten(replace(task, home=home), NOW)
+    assert not is_forgotten(task, NOW)
+
+
+def test_queue_is_there_until_its_end() -> None:
+    alive = replace(WAITING, home=replace(HOME_ENDED, ends_at=NOW + SECOND))
+    assert not is_forgotten(alive, NOW)
+    assert is_forgotten(alive, NOW + SECOND)
+
+
+@pytest.mark.parametrize("home", [None, HOME_ENDED])
+def test_lease_in_a_queue_that_is_gone_runs_on(home: QueueOfTask | None) -> None:
+    running = replace(LEASED, home=home)
+    assert not is_forgotten(running, NOW)
+    assert overdue(running, NOW) is None
