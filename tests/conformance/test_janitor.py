@@ -10,8 +10,8 @@ from app.domain.commands import TaskFilter
 from app.domain.errors import OperationNotFound, TaskNotFound
 from app.domain.task import ReservedTask, Status
 from app.repository.protocol import MaintenanceRepository
-from tests.conformance.steps import QUEUE, T0, Store, ack_item, at, ids, new_task, settled
-from tests.conformance.topology_steps import Emptied
+from tests.conformance.steps import QUEUE, T0, Store, ack_item, at, ids, new_task
+from tests.conformance.topology_steps import Emptied, sweep, until_done
 
 DAY = 86400.0
 BATCH = 1000
@@ -29,31 +29,8 @@ DUTIES: dict[str, Duty] = {
 }
 
 
-async def until_done(duty: Callable[[datetime], Awaitable[int]], now: datetime) -> list[int]:
-    """How much each batch did."""
-    batches: list[int] = []
-    while done := await duty(now):
-        batches.append(done)
-        assert len(batches) < 100, "it does not come to an end"
-    return batches
-
-
 async def ack_all(store: Store, leased: Sequence[ReservedTask]) -> None:
     await store.repository.ack_many(store.tenant, [ack_item(task) for task in leased], T0)
-
-
-async def sweep(maintenance: MaintenanceRepository, now: datetime) -> None:
-    """Everything that a janitor does, until there is nothing left to do."""
-    for duty in (
-        maintenance.move_overdue,
-        maintenance.bury_ended_queues,
-        maintenance.clear_graves,
-        maintenance.drop_old_tombstones,
-        maintenance.drop_old_history,
-        maintenance.drop_old_dead_letters,
-    ):
-        await until_done(duty, now)
-    await maintenance.drop_old_operations(now)
 
 
 @pytest.mark.parametrize("name", DUTIES)
@@ -129,149 +106,6 @@ class TestMoveOverdue:
         counts = await emptied.topology.counts(now=at(30))
         assert counts.get("done", 0) == acked
         assert counts.get("done", 0) + counts.get("ready", 0) == 50
-
-
-class TestGraves:
-    async def test_deleted_queues_rows_go(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        for _ in range(2):
-            await emptied.store.enqueue_many(*(new_task() for _ in range(800)))
-        await emptied.store.enqueue_many(*(new_task(delay_seconds=60) for _ in range(800)))
-        await emptied.topology.delete(now=at(1))
-        assert await emptied.rows("mq_tasks") == 2400
-        batches = await until_done(emptied.maintenance.clear_graves, at(2))
-        assert (sum(batches), len(batches) >= 2) == (2400, True)
-        assert await emptied.rows("mq_tasks") == 0
-
-    async def test_only_theirs_go(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        await emptied.store.enqueue("old")
-        await emptied.topology.delete(now=at(1))
-        await emptied.store.enqueue("new", at(2))
-        await emptied.store.enqueue("other", at(2), queue="other")
-        assert await until_done(emptied.maintenance.clear_graves, at(3)) == [1]
-        assert await emptied.store.reserve_ids(at(4), queues=[QUEUE, "other"]) == ["new", "other"]
-
-    async def test_leased_ones_stay_until_they_are_settled(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        leased = await emptied.store.lease("leased")
-        await emptied.topology.delete(now=at(1))
-        await sweep(emptied.maintenance, at(2))
-        assert settled(await emptied.store.ack(leased, at(3))).status is Status.DONE
-
-    async def test_lease_of_more_than_an_hour(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        await emptied.store.enqueue("leased")
-        await emptied.store.reserve_one(lease_seconds=10_000)
-        await emptied.topology.delete(now=at(1))
-        for now in (2, 3602, 7200):
-            await sweep(emptied.maintenance, at(now))
-        await sweep(emptied.maintenance, at(10_000))
-        assert await emptied.rows("mq_tasks") == 0
-        assert await emptied.store.status("leased", at(10_001)) is Status.CANCELLED
-
-    async def test_leases_that_are_lost_after_it_are_moved(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        await emptied.store.lease("first")
-        await emptied.store.lease("last", max_attempts=1)
-        await emptied.topology.delete(now=at(1))
-        await sweep(emptied.maintenance, at(30))
-        assert await emptied.rows("mq_tasks") == 0
-        assert await emptied.store.status("first", at(31)) is Status.CANCELLED
-        assert await emptied.store.status("last", at(31)) is Status.DEAD
-
-    async def test_many_deleted_queues(self, emptied: Emptied) -> None:
-        for number in range(40):
-            await emptied.topology.put(f"queue-{number}")
-            await emptied.store.enqueue(queue=f"queue-{number}")
-            await emptied.topology.delete(f"queue-{number}")
-        await until_done(emptied.maintenance.clear_graves, at(1))
-        assert await emptied.rows("mq_tasks") == 0
-
-    async def test_empty_graves_do_not_keep_others_waiting(self, emptied: Emptied) -> None:
-        for number in range(40):
-            await emptied.topology.put(f"queue-{number}")
-            await emptied.topology.delete(f"queue-{number}")
-        await emptied.topology.put()
-        await emptied.store.enqueue("first")
-        await emptied.topology.delete(now=at(1))
-        for _ in range(20):
-            await emptied.maintenance.clear_graves(at(2))
-        assert await emptied.rows("mq_tasks") == 0
-
-    async def test_graves_go_at_last(self, emptied: Emptied) -> None:
-        for number in range(15):
-            await emptied.topology.put(f"queue-{number}")
-            await emptied.topology.delete(f"queue-{number}")
-        assert await emptied.rows("mq_queue_graves") == 15
-        for _ in range(20):
-            await emptied.maintenance.clear_graves(at(DAY))
-        assert await emptied.rows("mq_queue_graves") == 0
-
-    async def test_keys_that_done_tasks_held_in_it_go(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        await emptied.store.finish(dedupe_key="key", dedupe_seconds=100)
-        await emptied.topology.delete(now=at(1))
-        await sweep(emptied.maintenance, at(100))
-        assert await emptied.rows("mq_tasks") == 0
-
-    async def test_two_at_once(self, emptied: Emptied) -> None:
-        await emptied.topology.put()
-        await emptied.store.enqueue_many(*(new_task() for _ in range(500)))
-        await emptied.topology.delete(now=at(1))
-        others = [emptied.open().maintenance for _ in range(4)]
-        cleared = await asyncio.gather(*(until_done(other.clear_graves, at(2)) for other in others))
-        assert sum(sum(each) for each in cleared) == 500
-        assert await emptied.rows("mq_tasks") == 0
-
-
-class TestEndedQueues:
-    async def test_they_and_what_waited_in_them_go(self, emptied: Emptied) -> None:
-        await emptied.topology.put("stays")
-        for number in range(3):
-            await emptied.topology.put(f"queue-{number}", exclusive=True, keep_alive_seconds=60)
-            await emptied.store.enqueue(queue=f"queue-{number}")
-        assert await emptied.maintenance.bury_ended_queues(at(59)) == 0
-        assert await emptied.maintenance.bury_ended_queues(at(60)) == 3
-        assert await emptied.rows("mq_queues") == 1
-        await sweep(emptied.maintenance, at(61))
-        assert await emptied.rows("mq_tasks") == 0
-
-    async def test_one_that_was_kept_alive_stays(self, emptied: Emptied) -> None:
-        await emptied.topology.put(exclusive=True, keep_alive_seconds=60)
-        await emptied.topology.keep_alive(60, at(30))
-        assert await emptied.maintenance.bury_ended_queues(at(60)) == 0
-        assert (await emptied.topology.get(now=at(60))).keep_alive_until == at(90)
-
-    async def test_new_one_of_the_same_name_stays(self, emptied: Emptied) -> None:
-        await emptied.topology.put(exclusive=True, keep_alive_seconds=60)
-        await emptied.topology.put(now=at(60), exclusive=True, keep_alive_seconds=60)
-        await emptied.store.enqueue("new", at(61))
-        await sweep(emptied.maintenance, at(62))
-        assert await emptied.store.reserve_ids(at(63)) == ["new"]
-
-    async def test_two_at_once(self, emptied: Emptied) -> None:
-        for number in range(20):
-            await emptied.topology.put(f"queue-{number}", exclusive=True, keep_alive_seconds=60)
-        others = [emptied.open().maintenance for _ in range(4)]
-        await asyncio.gather(*(until_done(other.bury_ended_queues, at(60)) for other in others))
-        assert await emptied.rows("mq_queues") == 0
-        assert await emptied.rows("mq_queue_graves") == 20
-
-    @pytest.mark.parametrize("swept", [False, True])
-    async def test_what_time_decided_before_stays_decided(self, emptied: Emptied, swept: bool) -> None:
-        """Whether the queue is buried before its tasks are looked at, or not at all."""
-        await emptied.topology.put(exclusive=True, keep_alive_seconds=60)
-        await emptied.store.lease("died", max_attempts=1)
-        await emptied.store.lease("came-back")
-        await emptied.store.enqueue("expired", ttl_seconds=10)
-        if swept:
-            await until_done(emptied.maintenance.bury_ended_queues, at(61))
-            await until_done(emptied.maintenance.clear_graves, at(61))
-        assert await emptied.store.status("died", at(62)) is Status.DEAD
-        assert await emptied.store.status("expired", at(62)) is Status.EXPIRED
-        with pytest.raises(TaskNotFound):
-            await emptied.store.get("came-back", at(62))
 
 
 class TestTombstones:

@@ -1,6 +1,6 @@
 """The steps of tests about queues and topics: a tenant's calls, at T0 unless said otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypedDict, Unpack
@@ -15,6 +15,34 @@ from app.repository.protocol import MaintenanceRepository, TopologyRepository
 from tests.conformance.steps import ANY_LETTER, QUEUE, T0, TIMEOUT_SECONDS, RequeueFields, Store, TaskFields, new_task
 
 BOUND = 1000
+
+
+async def fill(store: Store, count: int, queue: str = QUEUE, type: str = "") -> None:
+    """That many new tasks in a queue."""
+    await store.enqueue_many(*(new_task(queue=queue, type=type) for _ in range(count)))
+
+
+async def until_done(duty: Callable[[datetime], Awaitable[int]], now: datetime) -> list[int]:
+    """Runs a janitor's duty as long as there is something to do; how much each batch did."""
+    batches: list[int] = []
+    while done := await duty(now):
+        batches.append(done)
+        assert len(batches) < 100, "it does not come to an end"
+    return batches
+
+
+async def sweep(maintenance: MaintenanceRepository, now: datetime) -> None:
+    """Everything that a janitor clears away, until there is nothing left to do."""
+    for duty in (
+        maintenance.move_overdue,
+        maintenance.bury_ended_queues,
+        maintenance.clear_graves,
+        maintenance.drop_old_tombstones,
+        maintenance.drop_old_history,
+        maintenance.drop_old_dead_letters,
+    ):
+        await until_done(duty, now)
+    await maintenance.drop_old_operations(now)
 
 
 class Settings(TypedDict, total=False):

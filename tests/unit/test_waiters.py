@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.service.waiters import Waiter, Waiters
+from app.service.waiters import MOST_AT_ONCE, Waiter, Waiters
 
 # So long nobody sleeps here: a test that waits for its end has failed.
 LONG = 60.0
@@ -83,6 +83,34 @@ def test_waking_more_than_there_are_is_harmless(waiters: Waiters) -> None:
         assert not waiter.is_woken
         waiters.wake("tenant", "work", 5)
         assert waiter.is_woken
+
+
+def test_crowd_is_not_woken_all_at_once(waiters: Waiters) -> None:
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(waiters.join("tenant", ["work"])) for _ in range(MOST_AT_ONCE + 5)]
+        waiters.wake("tenant", "work", 1000)
+        assert woken(*waiting) == [True] * MOST_AT_ONCE + [False] * 5
+
+
+def test_wake_for_what_one_does_not_want_goes_round_once(waiters: Waiters) -> None:
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(waiters.join("tenant", ["work"])) for _ in range(3)]
+        waiters.wake("tenant", "work")
+        for number, waiter in enumerate(waiting):
+            assert woken(*waiting) == [number == other for other in range(3)]
+            waiter.take_wake()
+            waiters.pass_on(waiter)
+        assert woken(*waiting) == [False, False, False]
+        waiters.wake("tenant", "work")
+        assert woken(*waiting) == [True, False, False]
+
+
+def test_wake_is_not_passed_on_to_those_who_wait_for_other_queues(waiters: Waiters) -> None:
+    with waiters.join("tenant", ["a"]) as first, waiters.join("tenant", ["b"]) as second:
+        waiters.wake("tenant", "a")
+        first.take_wake()
+        waiters.pass_on(first)
+        assert woken(first, second) == [False, False]
 
 
 def test_woken_one_that_leaves_passes_the_wake_on(waiters: Waiters) -> None:

@@ -24,6 +24,7 @@ class Replica:
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
+        self._waits: list[Wait] = []
 
     async def call(self, method: str, path: str, body: Json | None = None) -> Json:
         response = await self._client.request(method, path, json=body)
@@ -67,10 +68,15 @@ class Replica:
 
     async def start_waits(self, count: int, **fields: Any) -> "list[Wait]":
         waits = [Wait(self, {"wait_seconds": WAIT_SECONDS, **fields}) for _ in range(count)]
+        self._waits += waits
         await asyncio.sleep(SETTLE_SECONDS + count / 100)
         for wait in waits:
             wait.check_waiting()
         return waits
+
+    async def end_waits(self) -> None:
+        """Nobody waits any longer."""
+        await asyncio.gather(*(wait.hang_up() for wait in self._waits))
 
 
 class Wait:
@@ -116,4 +122,8 @@ async def replica_at(url: str, tenant: str) -> AsyncIterator[Replica]:
         limits=httpx.Limits(max_connections=None),
         trust_env=False,
     ) as client:
-        yield Replica(client)
+        replica = Replica(client)
+        try:
+            yield replica
+        finally:
+            await replica.end_waits()
