@@ -33,6 +33,17 @@ class Span:
     last_id: int
 
 
+@dataclass(slots=True)
+class Taken:
+    """The ids and keys that a bulk call has given out so far: what it only rehearses is not in the tables."""
+
+    ids: set[str] = field(default_factory=set)
+    keys: set[Key] = field(default_factory=set)
+
+    def copy(self) -> "Taken":
+        return Taken(set(self.ids), set(self.keys))
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What one transaction of a bulk call did; `after_id` is None when nothing is left to look at."""
@@ -40,6 +51,7 @@ class Looked:
     queues: Sequence[str]
     skipped: int
     after_id: int | None
+    taken: Taken | None = None
 
 
 async def list_dead_letters(
@@ -70,14 +82,6 @@ async def count_dead_letters(session: Session, tenant_id: str, letters: DeadLett
     return Count(0, 0) if row is None else Count(row["letters"], row["last_id"])
 
 
-@dataclass(slots=True)
-class Taken:
-    """The ids and keys that a bulk call has given out so far: what it only rehearses is not in the tables."""
-
-    ids: set[str] = field(default_factory=set)
-    keys: set[Key] = field(default_factory=set)
-
-
 async def requeue_one(session: Session, tenant_id: str, task_id: str, request: RequeueRequest) -> str:
     """Sends the newest dead letter of a task back and tells its queue; raises a `Conflict` if it cannot be."""
     row = await _lock_newest(session, tenant_id, task_id)
@@ -95,11 +99,13 @@ async def requeue_some(
     """Sends the next few back, oldest first; those whose id or key is taken are passed over."""
     rows = await _lock_some(session, tenant_id, request.filter, span, limit)
     queues = await _open_queues_of(session, tenant_id, rows)
+    # A copy: this try may be run again, and has then given out nothing.
+    taken = taken.copy() if request.dry_run else Taken()
     conflicts = await _find_conflicts(session, tenant_id, rows, queues, taken)
     free = [row for row, conflict in zip(rows, conflicts, strict=True) if conflict is None]
     await _restore(session, free, queues, request)
     after = rows[-1]["row_id"] if rows else None
-    return Looked([row["queue"] for row in free], len(rows) - len(free), after)
+    return Looked([row["queue"] for row in free], len(rows) - len(free), after, taken)
 
 
 async def delete_one(session: Session, tenant_id: str, task_id: str) -> None:

@@ -227,9 +227,13 @@ JOIN JSON_TABLE(:leases, '$[*]' COLUMNS (
     lease_until DATETIME(6) PATH '$.lease_until'
 )) AS n ON n.seq = t.seq
 SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = :worker_id, t.last_worker = :worker_id,
-    t.lease_token_hash = n.token_hash, t.lease_until = n.lease_until, t.leased_at = :now,
-    t.first_leased_at = coalesce(t.first_leased_at, :now), t.last_token_hash = NULL, t.last_token_fate = NULL,
-    t.updated_at = :now
+    t.lease_token_hash = n.token_hash,
+    t.lease_until = timestampadd(
+        MICROSECOND, timestampdiff(MICROSECOND, :now, greatest(CAST(:now AS DATETIME(6)), t.updated_at)), n.lease_until
+    ),
+    t.leased_at = greatest(CAST(:now AS DATETIME(6)), t.updated_at),
+    t.first_leased_at = coalesce(t.first_leased_at, greatest(CAST(:now AS DATETIME(6)), t.updated_at)),
+    t.last_token_hash = NULL, t.last_token_fate = NULL, t.updated_at = greatest(CAST(:now AS DATETIME(6)), t.updated_at)
 
 -- name: read_leased
 SELECT {live_task}, t.status, t.lease_owner, t.lease_until FROM mq_tasks AS t WHERE t.seq IN :seqs

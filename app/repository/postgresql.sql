@@ -108,24 +108,33 @@ LEFT JOIN mq_queues AS q ON q.id = t.queue_id
 LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
 -- name: insert_tasks
--- New tasks in input order; one whose id or dedupe key is taken after all is left out.
+-- New tasks, numbered in input order but inserted in order of key and id: of two batches that have some in common, the one
+-- waits for the other, and never both. One whose id or dedupe key is taken after all is left out.
+WITH accepted AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('mq_tasks', 'seq')) AS seq, given.*
+    FROM (
+        SELECT n.*, p.payload
+        FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n (
+            position bigint, queue_id bigint, id text, queue text, topic text, publish_id text, type text,
+            payload_is_json boolean, content_type text, meta text, size int, priority int, dedupe_key text,
+            dedupe_seconds float8, status text, max_attempts int, available_at timestamptz, expires_at timestamptz,
+            timeout_seconds float8
+        )
+        JOIN unnest(CAST(:payloads AS bytea[])) WITH ORDINALITY AS p (payload, position) ON p.position = n.position
+        ORDER BY n.position
+    ) AS given
+)
 INSERT INTO mq_tasks (
-    tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+    seq, tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
     priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     created_at, updated_at
 )
 SELECT
-    :tenant_id, n.queue_id, n.id, n.queue, n.topic, n.publish_id, n.type, p.payload, n.payload_is_json, n.content_type,
-    n.meta, n.size, n.priority, n.dedupe_key, n.dedupe_seconds, n.status, 0, n.max_attempts, n.available_at,
-    n.expires_at, n.timeout_seconds, :now, :now
-FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n (
-    position bigint, queue_id bigint, id text, queue text, topic text, publish_id text, type text,
-    payload_is_json boolean, content_type text, meta text, size int, priority int, dedupe_key text,
-    dedupe_seconds float8, status text,
-    max_attempts int, available_at timestamptz, expires_at timestamptz, timeout_seconds float8
-)
-JOIN unnest(CAST(:payloads AS bytea[])) WITH ORDINALITY AS p (payload, position) USING (position)
-ORDER BY position
+    a.seq, :tenant_id, a.queue_id, a.id, a.queue, a.topic, a.publish_id, a.type, a.payload, a.payload_is_json,
+    a.content_type, a.meta, a.size, a.priority, a.dedupe_key, a.dedupe_seconds, a.status, 0, a.max_attempts,
+    a.available_at, a.expires_at, a.timeout_seconds, :now, :now
+FROM accepted AS a
+ORDER BY a.queue_id, a.dedupe_key, a.id
 ON CONFLICT DO NOTHING
 RETURNING id
 
@@ -222,9 +231,11 @@ numbered AS (
 )
 UPDATE mq_tasks AS t
 SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
-    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], lease_until = :lease_until, leased_at = :now,
-    first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
-    updated_at = :now
+    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
+    lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz)),
+    leased_at = greatest(:now, t.updated_at),
+    first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
+    last_token_hash = NULL, last_token_fate = NULL, updated_at = greatest(:now, t.updated_at)
 FROM numbered AS n
 WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
 RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
@@ -300,9 +311,11 @@ numbered AS (
 claimed AS (
     UPDATE mq_tasks AS t
     SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
-        lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], lease_until = n.lease_until, leased_at = :now,
-        first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
-        updated_at = :now
+        lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
+        lease_until = n.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz)),
+        leased_at = greatest(:now, t.updated_at),
+        first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
+        last_token_hash = NULL, last_token_fate = NULL, updated_at = greatest(:now, t.updated_at)
     FROM numbered AS n
     WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
     RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until

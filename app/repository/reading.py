@@ -12,6 +12,9 @@ from app.repository.moving import apply_moves, is_overdue, move_overdue_rows
 from app.repository.records import attempt_of, finished_task_of, live_task_of, state_of
 from app.repository.session import Session
 
+# Between a look at the live tasks and one at the finished, a task may be requeued: then the next look finds it.
+LOOKS = 2
+
 
 async def find_state(session: Session, tenant_id: str, task_id: str) -> TaskState | None:
     """What decides over the live task of that id, not locked."""
@@ -32,13 +35,14 @@ async def move_task_if_overdue(session: Session, tenant_id: str, task_id: str) -
 
 
 async def get_task(session: Session, tenant_id: str, task_id: str) -> Task:
-    row = await session.row("get_live", tenant_id=tenant_id, id=task_id, now=session.now)
-    if row is not None:
-        return live_task_of(row)
-    row = await session.row("get_finished", tenant_id=tenant_id, id=task_id)
-    if row is None:
-        raise TaskNotFound(task_id)
-    return finished_task_of(row)
+    for _ in range(LOOKS):
+        row = await session.row("get_live", tenant_id=tenant_id, id=task_id, now=session.now)
+        if row is not None:
+            return live_task_of(row)
+        row = await session.row("get_finished", tenant_id=tenant_id, id=task_id)
+        if row is not None:
+            return finished_task_of(row)
+    raise TaskNotFound(task_id)
 
 
 async def list_live(
@@ -81,6 +85,8 @@ async def list_attempts(
 ) -> Page[Attempt, AttemptKey]:
     """The attempts that ended, from the log, and behind them the one that runs, from the task itself."""
     task = await get_task(session, tenant_id, task_id)
+    # Before the log: an attempt that ends between the two looks is then in the log at least.
+    running = await _running_attempt(session, tenant_id, task_id)
     rows = await session.rows(
         "list_attempts",
         tenant_id=tenant_id,
@@ -90,7 +96,9 @@ async def list_attempts(
         after_id=after.id if after else 0,
         limit=limit + 1,
     )
-    attempts = [attempt_of(row) for row in rows] + await _running_attempt(session, tenant_id, task_id)
+    ended = [attempt_of(row) for row in rows]
+    started = {attempt.started_at for attempt in ended}
+    attempts = ended + [attempt for attempt in running if attempt.started_at not in started]
     last = rows[limit - 1] if len(attempts) > limit else None
     next_key = None if last is None else AttemptKey(last["started_at"], last["id"])
     return Page(attempts[:limit], next_key)
@@ -134,13 +142,14 @@ async def cancel_task(session: Session, tenant_id: str, task_id: str, *, force: 
 async def _lock_live(session: Session, tenant_id: str, task_id: str) -> TaskState:
     """The live task in the state that it has by now; raises if it is over or never was."""
     await move_task_if_overdue(session, tenant_id, task_id)
-    row = await session.row("lock_tasks", tenant_id=tenant_id, ids=[task_id])
-    if row is not None:
-        return state_of(row)
-    finished = await session.row("get_finished", tenant_id=tenant_id, id=task_id)
-    if finished is None:
-        raise TaskNotFound(task_id)
-    raise TaskFinished(task_id, finished["status"])
+    for _ in range(LOOKS):
+        row = await session.row("lock_tasks", tenant_id=tenant_id, ids=[task_id])
+        if row is not None:
+            return state_of(row)
+        finished = await session.row("get_finished", tenant_id=tenant_id, id=task_id)
+        if finished is not None:
+            raise TaskFinished(task_id, finished["status"])
+    raise TaskNotFound(task_id)
 
 
 def _waiting_status(available_at: datetime, now: datetime) -> Status:

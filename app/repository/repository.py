@@ -163,6 +163,7 @@ class SqlRepository:
                 break
             span = replace(span, after_id=looked.after_id)
             skipped += looked.skipped
+            taken = looked.taken or taken
             queues.update(looked.queues)
         left = (await self._count(tenant_id, request.filter, now)).letters
         remaining = left - queues.total() if request.dry_run else left

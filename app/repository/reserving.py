@@ -37,7 +37,9 @@ async def reserve_many(session: Session, request: ReserveRequest) -> Reserved:
         claimed = await _claim(session, request, roomy, tokens)
     tasks = [ReservedTask(live_task_of(row), token) for row, token in zip(claimed.rows, tokens, strict=False)]
     await take(session, allowance, [task.task.queue for task in tasks])
-    return Reserved(tasks, session.now, None if tasks else await _next_available_at(session, lanes, allowance))
+    # What was last done to a task may be later than when this transaction began: its lease begins after that.
+    server_time = max([session.now, *(lease.task.updated_at for lease in tasks)])
+    return Reserved(tasks, server_time, None if tasks else await _next_available_at(session, lanes, allowance))
 
 
 async def queues_with_work(session: Session) -> list[str]:

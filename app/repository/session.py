@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 AttemptsLostHook = Callable[[int], None]
 
 MAX_TRIES = 20
+LOCKED_TRIES = 3
 ATTEMPT_LOG_PAUSE_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
@@ -199,8 +200,13 @@ class Database:
         if transaction.committing or not isinstance(error, DBAPIError):
             return False
         kind = self.dialect.kind_of(error)
-        # A pooled connection may have died unnoticed: one more try gets a new one.
-        return kind in {ErrorKind.TRANSIENT, ErrorKind.DUPLICATE} or (kind is ErrorKind.UNREACHABLE and attempt == 0)
+        if kind is ErrorKind.UNREACHABLE:
+            # A pooled connection may have died unnoticed: one more try gets a new one.
+            return attempt == 0
+        if kind is ErrorKind.LOCKED:
+            # It may have been a deadlock that nobody had noticed yet.
+            return attempt < LOCKED_TRIES
+        return kind in {ErrorKind.TRANSIENT, ErrorKind.DUPLICATE}
 
     def _translate_error(self, error: Exception, transaction: "Transaction") -> Exception:
         known = not isinstance(error, DBAPIError) or self.dialect.kind_of(error) is not ErrorKind.OTHER

@@ -1,6 +1,6 @@
 """What a worker may do with a task while its lease lasts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -72,17 +72,27 @@ async def _examine(
     session: Session, tenant_id: str, items: Sequence[LeaseRef], repeatable: TokenFate | None
 ) -> list[TaskState | SettleOutcome]:
     """For each item the locked task if its token gives the right to it, else the answer."""
-    ids = sorted({item.id for item in items})
-    locked = [state_of(row) for row in await session.rows("lock_tasks", tenant_id=tenant_id, ids=ids)]
-    states = {state.id: state for state in locked}
+    states = await _lock_states(session, tenant_id, {item.id for item in items})
+    finished = await _find_finished(
+        session, tenant_id, [i for i in items if not _is_held(states.get(i.id), i, session.now)]
+    )
+    # Between the two looks a dead task may have been requeued: then it is live.
+    missing = {item.id for item in items} - states.keys() - finished.keys()
+    states |= await _lock_states(session, tenant_id, missing)
     held = {item for item in items if _is_held(states.get(item.id), item, session.now)}
-    finished = await _find_finished(session, tenant_id, [item for item in items if item not in held])
     return [
         states[item.id]
         if item in held
         else _answer(item, states.get(item.id), finished.get(item.id, []), repeatable, session.now)
         for item in items
     ]
+
+
+async def _lock_states(session: Session, tenant_id: str, ids: Collection[str]) -> dict[str, TaskState]:
+    if not ids:
+        return {}
+    rows = await session.rows("lock_tasks", tenant_id=tenant_id, ids=sorted(ids))
+    return {row["id"]: state_of(row) for row in rows}
 
 
 def _is_held(state: TaskState | None, item: LeaseRef, now: datetime) -> bool:
