@@ -305,6 +305,7 @@ INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, fi
 SELECT t.tenant_id, t.id, {moved}, m.status, m.result, m.at, m.keep_until
 FROM {moves}
 JOIN mq_tasks AS t ON t.seq = m.seq
+ORDER BY t.seq
 
 -- name: bury_many
 -- Into the dead letters; the live rows go in the same transaction.
@@ -312,6 +313,7 @@ INSERT INTO mq_task_dlq (tenant_id, task_id, {described}, reason, failed_at)
 SELECT t.tenant_id, t.id, {moved}, m.reason, m.at
 FROM {moves}
 JOIN mq_tasks AS t ON t.seq = m.seq
+ORDER BY t.seq
 
 -- name: entomb_many
 -- A done task whose dedupe key is held on: only the key and the id stay.
