@@ -509,7 +509,6 @@ FOR UPDATE
 
 -- name: insert_topic
 INSERT INTO mq_topics (tenant_id, name, created_at) VALUES (:tenant_id, :name, :now)
-ON DUPLICATE KEY UPDATE name = name
 
 -- name: delete_topic
 DELETE FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name

@@ -537,7 +537,6 @@ SELECT name, created_at FROM mq_topics WHERE tenant_id = :tenant_id AND name = :
 
 -- name: insert_topic
 INSERT INTO mq_topics (tenant_id, name, created_at) VALUES (:tenant_id, :name, :now)
-ON CONFLICT DO NOTHING
 
 -- name: delete_topic
 DELETE FROM mq_topics WHERE tenant_id = :tenant_id AND name = :name

@@ -85,7 +85,7 @@ class TaskService:
                     break
                 if request.types or request.exclude_ids:
                     self._waiters.pass_on(waiter)
-                self._wake_when_due(request, reserved)
+                self._wake_when_due(request, reserved, deadline)
                 if not await _is_woken(waiter, deadline, caller_is_gone) or self._waiters.is_closed:
                     break
         for queue in {lease.task.queue for lease in reserved.tasks}:
@@ -93,10 +93,12 @@ class TaskService:
             self._waiters.wake(request.tenant_id, queue)
         return reserved
 
-    def _wake_when_due(self, request: ReserveRequest, reserved: Reserved) -> None:
+    def _wake_when_due(self, request: ReserveRequest, reserved: Reserved, deadline: float) -> None:
+        """Only for what comes while this one waits: who waits longer looks for itself."""
         if reserved.next_available_at is not None:
             seconds = (reserved.next_available_at - reserved.server_time).total_seconds()
-            self._waiters.wake_at(request.tenant_id, request.queues, seconds)
+            if seconds < deadline - asyncio.get_running_loop().time():
+                self._waiters.wake_at(request.tenant_id, request.queues, seconds)
 
     async def extend_many(self, tenant_id: str, items: Sequence[ExtendItem]) -> list[ExtendOutcome]:
         outcomes = await self._repository.extend_many(tenant_id, items)
