@@ -71,6 +71,12 @@ class Waiters:
         for waiter, _ in zip(list(asleep), range(min(count, MOST_AT_ONCE)), strict=False):
             self._wake(waiter)
 
+    def wake_everybody(self, tenant_id: str, queue: str) -> None:
+        """Wakes all who wait for the queue: they had better see for themselves."""
+        self._round += 1
+        for waiter in self._waiting.get((tenant_id, queue), ()):
+            self._wake(waiter)
+
     def pass_on(self, looker: Waiter) -> None:
         """Wakes another who waits for the same queues: what this one was woken for was not what it wants."""
         for key in looker.keys:

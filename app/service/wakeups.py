@@ -70,3 +70,6 @@ class WakeUps:
                         self._waiters.wake(tenant_id, queue)
                 except Exception as error:  # whatever it is, the next look may go well
                     logger.warning("not looking for work: %s", type(error).__name__)
+                    # Who waits for a database that does not answer is told so, not left to wait.
+                    for queue in queues:
+                        self._waiters.wake_everybody(tenant_id, queue)
