@@ -1,8 +1,10 @@
 """Logs: standard error, one line an event, as text or as JSON."""
 
+import asyncio
 import json
 import logging
 import sys
+import time
 import traceback
 from datetime import UTC, datetime
 
@@ -20,6 +22,40 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         head = {"time": _time(record), "level": record.levelname.lower(), "logger": record.name}
         return json.dumps({**head, **_event(record)}, default=str)
+
+
+class RequestLog:
+    """A line for each request. They are many, so they are written together, once in a round of the event loop."""
+
+    NAME = "leasemq.http"
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._enabled = logging.getLogger(self.NAME).isEnabledFor(logging.INFO)
+        self._lines: list[str] = []
+
+    def write(self, request_id: str, method: str, path: str, status: int, seconds: float) -> None:
+        if not self._enabled:
+            return
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._flush)
+        line = self._json if self._as_json else self._text
+        self._lines.append(line(request_id, method, path, status, round(seconds * 1000, 3)))
+
+    def _flush(self) -> None:
+        lines, self._lines = self._lines, []
+        sys.stderr.write("".join(lines))
+        sys.stderr.flush()
+
+    @staticmethod
+    def _text(request_id: str, method: str, path: str, status: int, milliseconds: float) -> str:
+        fields = f"request_id={request_id} method={method} path={path} status={status} milliseconds={milliseconds}"
+        return f"{_instant(time.time())} info    request {_one_line(fields)}\n"
+
+    def _json(self, request_id: str, method: str, path: str, status: int, milliseconds: float) -> str:
+        head = {"time": _instant(time.time()), "level": "info", "logger": self.NAME, "message": "request"}
+        fields = {"request_id": request_id, "method": method, "path": path, "status": status}
+        return json.dumps({**head, **fields, "milliseconds": milliseconds}) + "\n"
 
 
 def configure_logs(level: str, *, as_json: bool) -> None:
@@ -52,7 +88,11 @@ def _where(error: BaseException) -> str:
 
 
 def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _instant(record.created)
+
+
+def _instant(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _one_line(text: str) -> str:

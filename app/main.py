@@ -10,13 +10,14 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from sqlalchemy.exc import DBAPIError
 
-from app.api.application import build_application
-from app.logs import configure_logs
+from app.api.application import Application
+from app.logs import RequestLog, configure_logs
 from app.metrics import Metrics
 from app.repository.dialect import Dialect, ErrorKind, UnsuitableServer
 from app.repository.factory import connect_dialect, open_repositories
 from app.repository.pool import PoolSettings
 from app.repository.schema import SchemaMismatch, check_schema, migrate
+from app.service.batcher import BatchLimits
 from app.service.dead_letters import DeadLetterService
 from app.service.health import HealthService
 from app.service.janitor import Janitor
@@ -24,10 +25,11 @@ from app.service.queues import QueueService, TopicService
 from app.service.tasks import TaskService
 from app.service.waiters import Waiters
 from app.service.wakeups import WakeUps
-from app.settings import LogFormat, Settings
+from app.settings import Batching, LogFormat, Settings
 from app.shutdown import calling_before_shutdown, end_tasks
 
 START_RETRY_SECONDS = 0.5
+MAX_BATCH = 1000
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +55,9 @@ def create_app(settings: Settings) -> FastAPI:
         janitor = Janitor(repositories.maintenance, metrics, wakeups)
         app.state.metrics = metrics
         app.state.health = HealthService(repositories.tasks)
-        app.state.tasks = TaskService(repositories.tasks, metrics, waiters, wakeups)
+        app.state.tasks = TaskService(
+            repositories.tasks, metrics, waiters, wakeups, batch_limits(settings, repositories.writers)
+        )
         app.state.dead_letters = DeadLetterService(repositories.tasks, repositories.topology, metrics, wakeups)
         app.state.queues = QueueService(repositories.topology, metrics, wakeups)
         app.state.topics = TopicService(repositories.topology, metrics, wakeups)
@@ -62,12 +66,21 @@ def create_app(settings: Settings) -> FastAPI:
             background.append(asyncio.create_task(janitor.run()))
         with calling_before_shutdown(waiters.close):
             yield
+        await app.state.tasks.drain()
         await end_tasks(background)
         if repositories.bell is not None:
             await repositories.bell.close()
         await repositories.tasks.close()
 
-    return build_application(version("leasemq"), metrics, any_host=settings.insecure, lifespan=lifespan)
+    log = RequestLog(as_json=settings.log_format is LogFormat.JSON)
+    return Application(version("leasemq"), metrics, log, any_host=settings.insecure, lifespan=lifespan)
+
+
+def batch_limits(settings: Settings, writers: int) -> BatchLimits:
+    """How calls of a kind share transactions: a batch of the largest size that one call may have is large enough."""
+    if settings.batching is Batching.OFF:
+        return BatchLimits(in_flight=settings.max_waiting, max_weight=1, max_waiting=settings.max_waiting)
+    return BatchLimits(in_flight=writers, max_weight=MAX_BATCH, max_waiting=settings.max_waiting)
 
 
 def create_app_from_environment() -> FastAPI:

@@ -26,6 +26,11 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+class Batching(StrEnum):
+    ON = "on"
+    OFF = "off"
+
+
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
 
@@ -59,6 +64,15 @@ class Settings(BaseModel):
     )
     database_lock_timeout_seconds: Seconds = Field(
         default=1.0, description="How long a statement waits for somebody else's lock (MySQL: whole seconds)."
+    )
+    batching: Batching = Field(
+        default=Batching.ON,
+        description="`on`: calls that arrive while a transaction is under way share the next one. `off`: one each.",
+    )
+    max_waiting: int = Field(
+        default=10_000,
+        ge=1,
+        description="How many calls of a kind may wait for their transaction; beyond it, 503 `unavailable` at once.",
     )
     attempt_log: AttemptLog = Field(
         default=AttemptLog.ALL, description="Which attempts are logged: `all`, `failures` or `off`."

@@ -1,12 +1,15 @@
 """What routes are given."""
 
+from functools import partial
 from typing import Annotated, cast
 
 from fastapi import Depends, Header, Request
 
+from app.api.caller import is_disconnected
 from app.api.fields import Tenant
 from app.domain.identifiers import DEFAULT_TENANT
 from app.metrics import Metrics
+from app.service.batcher import IsGone
 from app.service.dead_letters import DeadLetterService
 from app.service.health import HealthService
 from app.service.queues import QueueService, TopicService
@@ -37,6 +40,10 @@ def _health(request: Request) -> HealthService:
     return cast(HealthService, request.app.state.health)
 
 
+def _is_gone(request: Request) -> IsGone:
+    return partial(is_disconnected, request.receive)
+
+
 def _metrics(request: Request) -> Metrics:
     return cast(Metrics, request.app.state.metrics)
 
@@ -47,4 +54,5 @@ DeadLetters = Annotated[DeadLetterService, Depends(_dead_letters)]
 Queues = Annotated[QueueService, Depends(_queues)]
 Topics = Annotated[TopicService, Depends(_topics)]
 Health = Annotated[HealthService, Depends(_health)]
+CallerIsGone = Annotated[IsGone, Depends(_is_gone)]
 MetricsOf = Annotated[Metrics, Depends(_metrics)]

@@ -32,10 +32,13 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "lease_expired": 409,
     "lease_mismatch": 409,
     "task_not_leased": 409,
+    # Nobody gets to see this one: the connection is gone. The number is the customary one in logs.
+    "caller_gone": 499,
     "internal": 500,
     "unavailable": 503,
 }
 CODE_OF_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
+TITLES = {499: "Client Closed Request"}
 RETRY_AFTER_SECONDS = "1"
 
 
@@ -45,7 +48,7 @@ def problem(
     status = STATUS_OF_CODE[code]
     body = {
         "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,

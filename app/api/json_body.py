@@ -7,6 +7,7 @@ slice of the body that holds it is cut out.
 import json
 import re
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from json import JSONDecodeError
 from typing import Any
 
@@ -189,7 +190,13 @@ class JsonRoute(APIRoute):
 def _require_json(request: Request) -> None:
     headers = request.headers
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    media_type, _, parameters = headers.get("content-type", "").partition(";")
-    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-    if has_body and (media_type.strip().lower() != "application/json" or charset not in {"", "utf-8"}):
+    if has_body and not is_json(headers.get("content-type", "").encode("latin-1")):
         raise UnsupportedMediaType("A body needs Content-Type: application/json, in UTF-8.")
+
+
+@lru_cache(maxsize=1024)
+def is_json(content_type: bytes) -> bool:
+    """Whether a body with this header is JSON in UTF-8."""
+    media_type, _, parameters = content_type.decode("latin-1").partition(";")
+    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+    return media_type.strip().lower() == "application/json" and charset in {"", "utf-8"}

@@ -1,12 +1,12 @@
 """What callers ask of the queue, and what they are told: the words in which the layers speak with each other."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeAlias, TypeVar
 
 from app.domain.backoff import QUEUE_BACKOFF, BackoffOverride
-from app.domain.errors import LeaseRefused, TaskNotFound
+from app.domain.errors import InvalidRequest, LeaseRefused, TaskNotFound
 from app.domain.task import ReservedTask, Status
 
 Item = TypeVar("Item")
@@ -28,6 +28,14 @@ class ReserveRequest:
     types: Sequence[str] = ()
     exclude_ids: Sequence[str] = ()
     worker_id: str | None = None
+
+    @property
+    def wish(self) -> Hashable:
+        """What is asked for, whoever asks and for how many: requests of the same wish can be served together."""
+        return (
+            self.tenant_id, tuple(self.queues), self.lease_seconds, self.max_bytes, tuple(self.types),
+            tuple(self.exclude_ids),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,7 @@ class Settled:
     available_at: datetime
 
 
-ExtendOutcome: TypeAlias = Extended | LeaseRefused | TaskNotFound
+ExtendOutcome: TypeAlias = Extended | LeaseRefused | TaskNotFound | InvalidRequest
 SettleOutcome: TypeAlias = Settled | LeaseRefused | TaskNotFound
 
 

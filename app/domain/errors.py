@@ -21,7 +21,8 @@
     │       ├── LeaseExpired    it was the last one given out, and its lease ran out
     │       ├── LeaseMismatch   the task is leased under another token
     │       └── TaskNotLeased   neither: the task is not leased now
-    └── Unavailable             the database does not answer, or the server sheds load
+    ├── Unavailable             the database does not answer, or the server sheds load
+    └── CallerGone              nobody waits for the answer any more
 
 `code` is what clients branch on; which HTTP status goes with it is the API's business.
 """
@@ -170,3 +171,12 @@ class Unavailable(LeaseMQError):
     def __init__(self, detail: str, *, applied: bool | None = False) -> None:
         super().__init__(detail)
         self.applied = applied
+
+
+class CallerGone(LeaseMQError):
+    """The caller hung up before its turn came; nothing was applied."""
+
+    code = "caller_gone"
+
+    def __init__(self) -> None:
+        super().__init__("The caller has gone.")

@@ -71,6 +71,9 @@ class RateBucket:
         elapsed = max(0.0, (now - self.left_at).total_seconds())
         return min(self.capacity, self.left + elapsed * self.rate_per_second)
 
+    def take(self, deliveries: int, now: datetime) -> "RateBucket":
+        return RateBucket(self.rate_per_second, self.left_now(now) - deliveries, now)
+
     def next_at(self, now: datetime) -> datetime:
         """When a whole delivery is allowed again."""
         missing = max(0.0, 1.0 - self.left_now(now))

@@ -4,33 +4,37 @@ from collections.abc import Iterable, Sequence
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.dialect import Lane, Row
+from app.repository.dialect import Grant, Lane, Row
 from app.repository.session import Session
 
 
-def pick_parameters(session: Session, request: ReserveRequest) -> dict[str, object]:
-    return {"now": session.now, "exclude_ids": list(request.exclude_ids)}
+def pick_parameters(session: Session, wish: ReserveRequest) -> dict[str, object]:
+    return {"now": session.now, "exclude_ids": list(wish.exclude_ids)}
 
 
 async def lease_picked(
     session: Session,
-    request: ReserveRequest,
+    wish: ReserveRequest,
     lanes: Sequence[Lane],
-    tokens: Sequence[str],
+    grants: Sequence[Grant],
     picked: Iterable[Row],
 ) -> list[Row]:
     """Leases rows that nobody else can take, as many as fit a reply, and reads them in the order given."""
-    chosen = list(_fitting(picked, request.max_bytes))
+    chosen = list(_fitting(picked, wish.max_bytes))
     if not chosen:
         return []
     ends = {lane.queue_id: lane.lease_until for lane in lanes}
     await session.run(
         "lease_many",
         leases=[
-            {"seq": row["seq"], "token_hash": lease_token_hash(token), "lease_until": ends[row["queue_id"]]}
-            for row, token in zip(chosen, tokens, strict=False)
+            {
+                "seq": row["seq"],
+                "token_hash": lease_token_hash(grant.token),
+                "worker_id": grant.worker_id,
+                "lease_until": ends[row["queue_id"]],
+            }
+            for row, grant in zip(chosen, grants, strict=False)
         ],
-        worker_id=request.worker_id or "",
         now=session.now,
     )
     rows = {row["seq"]: row for row in await session.rows("read_leased", seqs=[row["seq"] for row in chosen])}

@@ -46,8 +46,16 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """A lease that is to be given: its token, and the worker that it is for."""
+
+    token: str
+    worker_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
-    """The rows that were leased, in order: the one at index i under token i.
+    """The rows that were leased, in order: the one at index i under grant i.
 
     `raced`: there were candidates, but others were faster at every one of them.
     """
@@ -60,6 +68,8 @@ class Dialect(ABC):
     """One SQL database, and how it is spoken to."""
 
     name: str
+    # How many transactions of a kind are worth having under way at once: more would make each of them smaller.
+    writers = 2
 
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
@@ -98,9 +108,9 @@ class Dialect(ABC):
 
     @abstractmethod
     async def claim(
-        self, session: "Session", request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+        self, session: "Session", wish: ReserveRequest, lanes: Sequence[Lane], grants: Sequence[Grant]
     ) -> Claimed:
-        """Leases the best ready tasks of the lanes, at most one for each token."""
+        """Leases the best ready tasks of the lanes, at most one for each grant."""
 
     @abstractmethod
     def kind_of(self, error: DBAPIError) -> ErrorKind:

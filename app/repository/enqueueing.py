@@ -12,6 +12,7 @@ from app.repository.session import Scope, Session
 
 # A queue's id, and a dedupe key in it.
 Key = tuple[int, str]
+BatchOutcome = list[Enqueued] | TaskExists
 
 
 class Holders:
@@ -31,30 +32,59 @@ async def find_holders(session: Session, tenant_id: str, ids: Collection[str], k
             return Holders(by_id, by_key)
 
 
-async def enqueue_many(session: Session, scope: Scope, tasks: Sequence[NewTask]) -> list[Enqueued]:
-    """Accepts all of the tasks, or none if an id is taken: raises `TaskExists`, or `Raced` to be run again."""
+async def enqueue_batches(session: Session, scope: Scope, batches: Sequence[Sequence[NewTask]]) -> list[BatchOutcome]:
+    """Accepts all tasks of a batch, or none if an id is taken; raises `Raced` to be run again."""
     queues = await open_queues(session, scope)
+    tasks = [task for batch in batches for task in batch]
     keys = {key for task in tasks if (key := _key(task, queues)) is not None}
     given = {task.id for task in tasks if task.id_is_given}
     holders = await find_holders(session, scope.tenant_id, given, keys)
-    outcomes: list[Enqueued] = []
-    accepted: dict[str, NewTask] = {}
-    by_key = {key: _existing(state) for key, state in holders.keys.items()}
-    for task in tasks:
-        key = _key(task, queues)
-        if key is not None and key in by_key:
-            outcomes.append(by_key[key])
-            continue
-        if task.id in holders.ids or task.id in accepted:
-            raise TaskExists(task.id)
-        accepted[task.id] = task
-        outcomes.append(_accepted(task, session, existed=False))
-        if key is not None:
-            by_key[key] = _accepted(task, session, existed=True)
-    if accepted:
-        records = [_record(task, queues[task.queue], session) for task in accepted.values()]
+    accepting = Accepting(session, queues, holders)
+    outcomes = [accepting.take(batch) for batch in batches]
+    if accepting.accepted:
+        records = [_record(task, queues[task.queue], session) for task in accepting.accepted.values()]
         await session.dialect.insert_tasks(session, scope.tenant_id, records)
     return outcomes
+
+
+async def enqueue_many(session: Session, scope: Scope, tasks: Sequence[NewTask]) -> list[Enqueued]:
+    """Accepts all of the tasks, or none: raises `TaskExists`."""
+    [outcome] = await enqueue_batches(session, scope, [tasks])
+    if isinstance(outcome, TaskExists):
+        raise outcome
+    return outcome
+
+
+class Accepting:
+    """What is accepted in one transaction, batch by batch: the keys and ids of one batch are taken for the next."""
+
+    def __init__(self, session: Session, queues: Mapping[str, Queue], holders: Holders) -> None:
+        self.accepted: dict[str, NewTask] = {}
+        self._session = session
+        self._queues = queues
+        self._ids = holders.ids
+        self._by_key = {key: _existing(state) for key, state in holders.keys.items()}
+
+    def take(self, batch: Sequence[NewTask]) -> BatchOutcome:
+        """All tasks of the batch, or none."""
+        accepted: dict[str, NewTask] = {}
+        by_key: dict[Key, Enqueued] = {}
+        outcomes: list[Enqueued] = []
+        for task in batch:
+            key = _key(task, self._queues)
+            holder = None if key is None else by_key.get(key) or self._by_key.get(key)
+            if holder is not None:
+                outcomes.append(holder)
+                continue
+            if task.id in self._ids or task.id in self.accepted or task.id in accepted:
+                return TaskExists(task.id)
+            accepted[task.id] = task
+            outcomes.append(_accepted(task, self._session, existed=False))
+            if key is not None:
+                by_key[key] = _accepted(task, self._session, existed=True)
+        self.accepted |= accepted
+        self._by_key |= by_key
+        return outcomes
 
 
 def _key(task: NewTask, queues: Mapping[str, Queue]) -> Key | None:

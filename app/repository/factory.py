@@ -52,6 +52,8 @@ class Repositories:
     topology: TopologyRepository
     maintenance: MaintenanceRepository
     bell: Bell | None
+    # How many transactions of a kind are worth having under way at once.
+    writers: int
 
 
 def open_repositories(
@@ -70,6 +72,7 @@ def open_repositories(
         topology=SqlTopologyRepository(database),
         maintenance=SqlMaintenanceRepository(database),
         bell=PostgreSQLBell(dialect.engine) if isinstance(dialect, PostgreSQL) else None,
+        writers=dialect.writers,
     )
 
 

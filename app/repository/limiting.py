@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from app.domain.queue import Queue, RateBucket
@@ -42,14 +42,16 @@ async def allow(session: Session, queues: Sequence[Queue], limit: int) -> Allowa
     return Allowance(usable, rooms, buckets)
 
 
-async def take(session: Session, allowance: Allowance, delivered: Sequence[str]) -> None:
-    """Takes what was delivered out of the buckets of the rates."""
+async def take(session: Session, allowance: Allowance, delivered: Sequence[str]) -> Allowance:
+    """Takes what was delivered out of the buckets of the rates, and tells what is left."""
     counts = Counter(delivered)
+    buckets = dict(allowance.buckets)
     for queue in allowance.queues:
-        bucket = allowance.buckets.get(queue.id)
-        if bucket is not None and counts[queue.name]:
-            left = bucket.left_now(session.now) - counts[queue.name]
-            await session.run("set_rate_left", queue_id=queue.id, rate_left=left, now=session.now)
+        if queue.id in buckets and counts[queue.name]:
+            bucket = buckets[queue.id].take(counts[queue.name], session.now)
+            await session.run("set_rate_left", queue_id=queue.id, rate_left=bucket.left, now=bucket.left_at)
+            buckets[queue.id] = bucket
+    return replace(allowance, buckets=buckets)
 
 
 async def _count_leased(session: Session, queues: Sequence[Queue]) -> Mapping[int, int]:

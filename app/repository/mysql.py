@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Lane, Row, UnsuitableServer
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Row, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 from app.repository.statements import repeat_for_lanes
@@ -87,20 +87,20 @@ class MySQL(Dialect):
         await session.run("restore_many", now=session.now, letters=list(letters))
 
     async def claim(
-        self, session: Session, request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+        self, session: Session, wish: ReserveRequest, lanes: Sequence[Lane], grants: Sequence[Grant]
     ) -> Claimed:
-        parameters = pick_parameters(session, request)
+        parameters = pick_parameters(session, wish)
         if len(lanes) == 1 and lanes[0].type is None:
-            limit = min(lanes[0].room, len(tokens))
+            limit = min(lanes[0].room, len(grants))
             picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
-            return Claimed(await lease_picked(session, request, lanes, tokens, picked))
+            return Claimed(await lease_picked(session, wish, lanes, grants, picked))
         records = [asdict(lane) for lane in lanes]
-        ranked = await session.rows("rank_lanes", lanes=records, limit=len(tokens), **parameters)
+        ranked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
         if not ranked:
             return Claimed([])
         locked = {row["seq"]: row for row in await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked])}
         winners = [locked[row["seq"]] for row in ranked if _still_the_same(row, locked.get(row["seq"]))]
-        return Claimed(await lease_picked(session, request, lanes, tokens, winners), raced=not winners)
+        return Claimed(await lease_picked(session, wish, lanes, grants, winners), raced=not winners)
 
     def kind_of(self, error: DBAPIError) -> ErrorKind:
         code = error.orig.args[0] if error.orig is not None and error.orig.args else None

@@ -27,7 +27,7 @@ queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, si
     last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at, created_at
 
 -- part: live_task
-t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+t.seq, t.queue_id, t.size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
@@ -223,10 +223,10 @@ FOR UPDATE SKIP LOCKED
 -- name: lease_many
 UPDATE mq_tasks AS t
 JOIN JSON_TABLE(:leases, '$[*]' COLUMNS (
-    seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash',
+    seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash', worker_id VARCHAR(128) PATH '$.worker_id',
     lease_until DATETIME(6) PATH '$.lease_until'
 )) AS n ON n.seq = t.seq
-SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = :worker_id, t.last_worker = :worker_id,
+SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = n.worker_id, t.last_worker = n.worker_id,
     t.lease_token_hash = n.token_hash,
     t.lease_until = timestampadd(
         MICROSECOND, timestampdiff(MICROSECOND, :now, greatest(CAST(:now AS DATETIME(6)), t.updated_at)), n.lease_until

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Lane, Raced, Row, UnsuitableServer
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, Row, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -88,24 +88,24 @@ class PostgreSQL(Dialect):
             raise Raced
 
     async def claim(
-        self, session: Session, request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+        self, session: Session, wish: ReserveRequest, lanes: Sequence[Lane], grants: Sequence[Grant]
     ) -> Claimed:
         parameters: dict[str, object] = {
             "now": session.now,
-            "worker_id": request.worker_id or "",
-            "exclude_ids": list(request.exclude_ids),
-            "token_hashes": [lease_token_hash(token) for token in tokens],
-            "max_bytes": request.max_bytes,
+            "worker_ids": [grant.worker_id for grant in grants],
+            "exclude_ids": list(wish.exclude_ids),
+            "token_hashes": [lease_token_hash(grant.token) for grant in grants],
+            "max_bytes": wish.max_bytes,
         }
         if len(lanes) == 1 and lanes[0].type is None:
             [lane] = lanes
-            limit = min(lane.room, len(tokens))
+            limit = min(lane.room, len(grants))
             rows = await session.rows(
                 "claim_queue", queue_id=lane.queue_id, lease_until=lane.lease_until, limit=limit, **parameters
             )
             return Claimed(_in_order(rows))
         records = [asdict(lane) for lane in lanes]
-        rows = await session.rows("claim_lanes", lanes=records, limit=len(tokens), **parameters)
+        rows = await session.rows("claim_lanes", lanes=records, limit=len(grants), **parameters)
         claimed = _in_order(row for row in rows if row["position"] is not None)
         return Claimed(claimed, raced=not claimed and rows[0]["candidates"] > 0)
 

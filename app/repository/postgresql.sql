@@ -27,7 +27,7 @@ queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, si
     last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at, created_at
 
 -- part: live_task
-t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+t.seq, t.queue_id, t.size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
@@ -230,7 +230,8 @@ numbered AS (
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
 )
 UPDATE mq_tasks AS t
-SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
+SET status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
+    last_worker = (CAST(:worker_ids AS text[]))[n.position],
     lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
     lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz)),
     leased_at = greatest(:now, t.updated_at),
@@ -310,7 +311,8 @@ numbered AS (
 ),
 claimed AS (
     UPDATE mq_tasks AS t
-    SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
+    SET status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
+    last_worker = (CAST(:worker_ids AS text[]))[n.position],
         lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
         lease_until = n.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz)),
         leased_at = greatest(:now, t.updated_at),

@@ -29,6 +29,7 @@ from app.domain.commands import (
     TaskEdit,
     TaskFilter,
 )
+from app.domain.errors import TaskExists
 from app.domain.queue import Queue, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task
 from app.domain.topology import Explanation, NameKey, Operation, Published, QueueStats, Topic
@@ -44,7 +45,13 @@ class Repository(Protocol):
     ) -> list[Enqueued]:
         """Accepts all of the tasks or, raising `TaskExists`, none."""
 
-    async def reserve_many(self, request: ReserveRequest, now: datetime | None = None) -> Reserved: ...
+    async def enqueue_batches(
+        self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None = None
+    ) -> list[list[Enqueued] | TaskExists]:
+        """Accepts all tasks of a batch or none, each batch by itself."""
+
+    async def reserve_many(self, requests: Sequence[ReserveRequest], now: datetime | None = None) -> list[Reserved]:
+        """Leases tasks to requests of one wish, and deals them out in the order of the requests."""
 
     async def queues_with_work(self, tenant_id: str, queues: Collection[str], now: datetime | None = None) -> list[str]:
         """Those of the queues in which a reserve may find something."""

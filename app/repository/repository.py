@@ -8,12 +8,13 @@ from functools import partial
 from typing import TypeVar
 
 from app.domain import commands
+from app.domain.errors import TaskExists
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task, TaskState, TokenFate
 from app.domain.transitions import Move, acked, failed, nacked, released
 from app.repository import dead_letters, reading
 from app.repository.catching_up import catch_up
 from app.repository.dead_letters import Span, Taken
-from app.repository.enqueueing import enqueue_many
+from app.repository.enqueueing import enqueue_batches, enqueue_many
 from app.repository.reserving import queues_with_work, reserve_many
 from app.repository.session import Database, Scope, Session
 from app.repository.settling import extend_many, settle_many
@@ -33,9 +34,17 @@ class SqlRepository:
         scope = Scope(tenant_id, {task.queue for task in tasks})
         return await self._database.write(lambda session: enqueue_many(session, scope, tasks), now, scope)
 
-    async def reserve_many(self, request: commands.ReserveRequest, now: datetime | None = None) -> commands.Reserved:
-        scope = Scope(request.tenant_id, request.queues)
-        return await self._database.write(lambda session: reserve_many(session, request), now, scope)
+    async def enqueue_batches(
+        self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None = None
+    ) -> list[list[Enqueued] | TaskExists]:
+        scope = Scope(tenant_id, {task.queue for batch in batches for task in batch})
+        return await self._database.write(lambda session: enqueue_batches(session, scope, batches), now, scope)
+
+    async def reserve_many(
+        self, requests: Sequence[commands.ReserveRequest], now: datetime | None = None
+    ) -> list[commands.Reserved]:
+        scope = Scope(requests[0].tenant_id, requests[0].queues)
+        return await self._database.write(lambda session: reserve_many(session, requests), now, scope)
 
     async def queues_with_work(self, tenant_id: str, queues: Collection[str], now: datetime | None = None) -> list[str]:
         scope = Scope(tenant_id, queues)

@@ -1,7 +1,8 @@
 """Leasing tasks to workers."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from app.domain.commands import Reserved, ReserveRequest
@@ -9,7 +10,7 @@ from app.domain.errors import InvalidRequest
 from app.domain.lease_token import new_lease_token
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, Queue
 from app.domain.task import ReservedTask
-from app.repository.dialect import Claimed, Lane
+from app.repository.dialect import Claimed, Grant, Lane
 from app.repository.limiting import Allowance, allow, take
 from app.repository.moving import OVERDUE_BATCH, move_overdue
 from app.repository.records import live_task_of
@@ -18,28 +19,82 @@ from app.repository.session import Session
 MAX_ROUNDS = 5
 
 
-async def reserve_many(session: Session, request: ReserveRequest) -> Reserved:
-    """Leases what is first in the queues by now, whether or not anybody has moved there what became due."""
-    _check_lease_seconds(session, request)
+async def reserve_many(session: Session, requests: Sequence[ReserveRequest]) -> list[Reserved]:
+    """Leases what is first in the queues by now, and deals it out among requests of one wish, in their order.
+
+    Nobody need have moved there what became due.
+    """
+    wish = requests[0]
+    _check_lease_seconds(session, wish)
     living = session.living_queues()
-    open_ones = [living[name] for name in request.queues if name in living and not living[name].settings.paused]
+    open_ones = [living[name] for name in wish.queues if name in living and not living[name].settings.paused]
     if not open_ones:
-        return Reserved([], session.now)
-    more = await _catch_up(session, request.tenant_id, open_ones)
-    allowance = await allow(session, open_ones, request.limit)
-    lanes = _lanes(session, request, allowance)
-    roomy = [lane for lane in lanes if lane.room > 0]
-    tokens = [new_lease_token() for _ in range(request.limit)]
-    claimed = await _claim(session, request, roomy, tokens)
-    while more and roomy and not claimed.rows:
-        # What is wanted may stand behind very many others that are overdue.
-        more = await _catch_up(session, request.tenant_id, open_ones)
-        claimed = await _claim(session, request, roomy, tokens)
-    tasks = [ReservedTask(live_task_of(row), token) for row, token in zip(claimed.rows, tokens, strict=False)]
-    await take(session, allowance, [task.task.queue for task in tasks])
-    # What was last done to a task may be later than when this transaction began: its lease begins after that.
-    server_time = max([session.now, *(lease.task.updated_at for lease in tasks)])
-    return Reserved(tasks, server_time, None if tasks else await _next_available_at(session, lanes, allowance))
+        return [Reserved([], session.now) for _ in requests]
+    return await Reserving(session, wish, open_ones).serve(requests)
+
+
+class Reserving:
+    """One transaction that leases tasks out of some open queues."""
+
+    def __init__(self, session: Session, wish: ReserveRequest, queues: Sequence[Queue]) -> None:
+        self._session = session
+        self._wish = wish
+        self._queues = queues
+
+    async def serve(self, requests: Sequence[ReserveRequest]) -> list[Reserved]:
+        more = await self._catch_up()
+        allowance = await allow(self._session, self._queues, sum(request.limit for request in requests))
+        lanes = _lanes(self._session, self._wish, allowance)
+        shares = await self._deal(requests, [lane for lane in lanes if lane.room > 0], more=more)
+        allowance = await take(self._session, allowance, [lease.task.queue for share in shares for lease in share])
+        next_at = None if all(shares) else await _next_available_at(self._session, lanes, allowance)
+        return [self._reserved(share, next_at) for share in shares]
+
+    def _reserved(self, share: Sequence[ReservedTask], next_at: datetime | None) -> Reserved:
+        # What was last done to a task may be later than when this transaction began: its lease begins after that.
+        server_time = max([self._session.now, *(lease.task.updated_at for lease in share)])
+        return Reserved(share, server_time, None if share else next_at)
+
+    async def _deal(
+        self, requests: Sequence[ReserveRequest], lanes: Sequence[Lane], *, more: bool
+    ) -> list[list[ReservedTask]]:
+        """Everybody's share. Large tasks end a claim early: then those who came away empty are served again."""
+        shares: list[list[ReservedTask]] = [[] for _ in requests]
+        hungry = list(range(len(requests)))
+        while hungry and lanes:
+            grants = [(index, _grant(requests[index])) for index in hungry for _ in range(requests[index].limit)]
+            claimed = await self._claim(lanes, [grant for _, grant in grants], more=more)
+            for (index, grant), row in zip(grants, claimed.rows, strict=False):
+                shares[index].append(ReservedTask(live_task_of(row), grant.token))
+            if sum(row["size"] for row in claimed.rows) < self._wish.max_bytes:
+                break
+            hungry = [index for index in hungry if not shares[index]]
+            lanes = _with_less_room(lanes, claimed)
+        return shares
+
+    async def _claim(self, lanes: Sequence[Lane], grants: Sequence[Grant], *, more: bool) -> Claimed:
+        claimed = await self._claim_once(lanes, grants)
+        while more and not claimed.rows:
+            # What is wanted may stand behind very many others that are overdue.
+            more = await self._catch_up()
+            claimed = await self._claim_once(lanes, grants)
+        return claimed
+
+    async def _claim_once(self, lanes: Sequence[Lane], grants: Sequence[Grant]) -> Claimed:
+        claimed = Claimed([])
+        for _ in range(MAX_ROUNDS):
+            claimed = await self._session.dialect.claim(self._session, self._wish, lanes, grants)
+            if not claimed.raced:
+                break
+        return claimed
+
+    async def _catch_up(self) -> bool:
+        """Moves what is overdue in the queues, a batch at most; whether there may be more."""
+        ids = [queue.id for queue in self._queues]
+        probe = await self._session.row("probe_overdue", queue_ids=ids, now=self._session.now)
+        if probe is None or not probe["overdue"]:
+            return False
+        return await move_overdue(self._session, self._wish.tenant_id, ids) >= OVERDUE_BATCH
 
 
 async def queues_with_work(session: Session) -> list[str]:
@@ -50,6 +105,10 @@ async def queues_with_work(session: Session) -> list[str]:
     ready = await session.rows("queues_with_ready", queue_ids=list(open_ones))
     overdue = await session.rows("queues_with_overdue", queue_ids=list(open_ones), now=session.now)
     return [open_ones[queue_id] for queue_id in {row["queue_id"] for row in (*ready, *overdue)}]
+
+
+def _grant(request: ReserveRequest) -> Grant:
+    return Grant(new_lease_token(), request.worker_id or "")
 
 
 def _check_lease_seconds(session: Session, request: ReserveRequest) -> None:
@@ -63,15 +122,6 @@ def _check_lease_seconds(session: Session, request: ReserveRequest) -> None:
                 f"lease_seconds is over the max_lease_seconds of the queue {name!r}, {longest:g}",
                 location=("body", "lease_seconds"),
             )
-
-
-async def _catch_up(session: Session, tenant_id: str, queues: Sequence[Queue]) -> bool:
-    """Moves what is overdue in the queues, a batch at most; whether there may be more."""
-    ids = [queue.id for queue in queues]
-    probe = await session.row("probe_overdue", queue_ids=ids, now=session.now)
-    if probe is None or not probe["overdue"]:
-        return False
-    return await move_overdue(session, tenant_id, ids) >= OVERDUE_BATCH
 
 
 def _lanes(session: Session, request: ReserveRequest, allowance: Allowance) -> list[Lane]:
@@ -89,13 +139,10 @@ def _lanes(session: Session, request: ReserveRequest, allowance: Allowance) -> l
     ]
 
 
-async def _claim(session: Session, request: ReserveRequest, lanes: list[Lane], tokens: list[str]) -> Claimed:
-    claimed = Claimed([])
-    for _ in range(MAX_ROUNDS if lanes else 0):
-        claimed = await session.dialect.claim(session, request, lanes, tokens)
-        if not claimed.raced:
-            break
-    return claimed
+def _with_less_room(lanes: Sequence[Lane], claimed: Claimed) -> list[Lane]:
+    taken = Counter(row["queue_id"] for row in claimed.rows)
+    left = (replace(lane, room=lane.room - taken[lane.queue_id]) for lane in lanes)
+    return [lane for lane in left if lane.room > 0]
 
 
 async def _next_available_at(session: Session, lanes: list[Lane], allowance: Allowance) -> datetime | None:

@@ -48,7 +48,9 @@ async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendIt
     ends: dict[int, datetime] = {}
     for item, found in zip(items, await _examine(session, tenant_id, items, None), strict=True):
         if isinstance(found, TaskState):
-            _check_lease_seconds(found, item)
+            if (refused := _too_long(found, item)) is not None:
+                outcomes.append(refused)
+                continue
             ends[found.seq] = session.now + timedelta(seconds=item.lease_seconds)
             outcomes.append(Extended(item.id, found.queue, ends[found.seq], session.now))
         elif not isinstance(found, Settled):
@@ -59,13 +61,14 @@ async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendIt
     return outcomes
 
 
-def _check_lease_seconds(task: TaskState, item: ExtendItem) -> None:
+def _too_long(task: TaskState, item: ExtendItem) -> InvalidRequest | None:
     longest = task.policy.max_lease_seconds
-    if item.lease_seconds > longest:
-        raise InvalidRequest(
-            f"lease_seconds is over the max_lease_seconds of the queue {task.queue!r}, {longest:g}",
-            location=("body", "lease_seconds"),
-        )
+    if item.lease_seconds <= longest:
+        return None
+    return InvalidRequest(
+        f"lease_seconds is over the max_lease_seconds of the queue {task.queue!r}, {longest:g}",
+        location=("body", "lease_seconds"),
+    )
 
 
 async def _examine(

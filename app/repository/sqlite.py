@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Lane, Row
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Row
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -67,6 +67,7 @@ def _begin(connection: Connection) -> None:
 
 class SQLite(Dialect):
     name = "sqlite"
+    writers = 1
 
     def __init__(self, engine: AsyncEngine) -> None:
         super().__init__(engine)
@@ -113,16 +114,16 @@ class SQLite(Dialect):
         await session.run("restore_many", now=session.now, letters=list(letters))
 
     async def claim(
-        self, session: Session, request: ReserveRequest, lanes: Sequence[Lane], tokens: Sequence[str]
+        self, session: Session, wish: ReserveRequest, lanes: Sequence[Lane], grants: Sequence[Grant]
     ) -> Claimed:
-        parameters = pick_parameters(session, request)
+        parameters = pick_parameters(session, wish)
         if len(lanes) == 1 and lanes[0].type is None:
-            limit = min(lanes[0].room, len(tokens))
+            limit = min(lanes[0].room, len(grants))
             picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
         else:
             records = [asdict(lane) for lane in lanes]
-            picked = await session.rows("rank_lanes", lanes=records, limit=len(tokens), **parameters)
-        return Claimed(await lease_picked(session, request, lanes, tokens, picked))
+            picked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
+        return Claimed(await lease_picked(session, wish, lanes, grants, picked))
 
     def kind_of(self, error: DBAPIError) -> ErrorKind:
         code = getattr(error.orig, "sqlite_errorcode", None)

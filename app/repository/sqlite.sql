@@ -28,7 +28,7 @@ queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, si
     last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at, created_at
 
 -- part: live_task
-t.seq, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+t.seq, t.queue_id, t.size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
@@ -247,13 +247,13 @@ LIMIT :limit
 
 -- name: lease_many
 UPDATE mq_tasks AS t
-SET status = 'leased', attempts = t.attempts + 1, lease_owner = :worker_id, last_worker = :worker_id,
+SET status = 'leased', attempts = t.attempts + 1, lease_owner = n.worker_id, last_worker = n.worker_id,
     lease_token_hash = n.token_hash, lease_until = n.lease_until, leased_at = :now,
     first_leased_at = coalesce(t.first_leased_at, :now), last_token_hash = NULL, last_token_fate = NULL,
     updated_at = :now
 FROM (
     SELECT json_extract(value, '$.seq') AS seq, json_extract(value, '$.token_hash') AS token_hash,
-        json_extract(value, '$.lease_until') AS lease_until
+        json_extract(value, '$.worker_id') AS worker_id, json_extract(value, '$.lease_until') AS lease_until
     FROM json_each(:leases)
 ) AS n
 WHERE t.seq = n.seq

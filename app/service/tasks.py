@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import Any, TypeVar
 
 from app.domain.commands import (
     AckItem,
@@ -13,6 +15,7 @@ from app.domain.commands import (
     ExtendOutcome,
     FailItem,
     FinishedKey,
+    LeaseRef,
     LiveKey,
     NackItem,
     Page,
@@ -24,110 +27,90 @@ from app.domain.commands import (
     TaskEdit,
     TaskFilter,
 )
-from app.domain.errors import LeaseMQError
+from app.domain.errors import LeaseMQError, TaskExists
 from app.domain.lease_token import lease_token_hash
 from app.domain.task import Attempt, Enqueued, NewTask, Task
 from app.metrics import Metrics
 from app.repository.protocol import Repository
+from app.service.batcher import Batcher, BatchLimits, IsGone
 from app.service.turns import Turns
 from app.service.waiters import Waiter, Waiters
 from app.service.wakeups import WakeUps
 
-CallerIsGone = Callable[[], Awaitable[bool]]
-
 LOOK_AFTER_CALLER_SECONDS = 1.0
+BYTES_OF_WEIGHT = 8 * 1024
+
+Item = TypeVar("Item", bound=LeaseRef)
+Settlement = TypeVar("Settlement", bound=ExtendOutcome | SettleOutcome)
+
+
+def is_there() -> bool:
+    """The answer of a caller that cannot hang up to whether it is gone."""
+    return False
 
 
 class TaskService:
-    """Everything about tasks that are not dead letters."""
+    """Everything about tasks that are not dead letters. The hot calls go in micro-batches."""
 
-    def __init__(self, repository: Repository, metrics: Metrics, waiters: Waiters, wakeups: WakeUps) -> None:
+    def __init__(
+        self, repository: Repository, metrics: Metrics, waiters: Waiters, wakeups: WakeUps, limits: BatchLimits
+    ) -> None:
         self._repository = repository
         self._metrics = metrics
         self._waiters = waiters
         self._wakeups = wakeups
         self._turns = Turns()
+        self._enqueues = Batcher(self._enqueue_together, limits)
+        self._reserves = Batcher(self._reserve_together, limits, self._give_back)
+        self._extends = Batcher(self._together("extend", repository.extend_many), limits)
+        self._acks = Batcher(self._together("ack", repository.ack_many, self._wake_settled), limits)
+        self._nacks = Batcher(self._together("nack", repository.nack_many, self._announce_settled), limits)
+        self._releases = Batcher(self._together("release", repository.release_many, self._announce_settled), limits)
+        self._fails = Batcher(self._together("fail", repository.fail_many, self._wake_settled), limits)
+        self._batchers: Sequence[Batcher[Any, Any]] = (
+            self._enqueues, self._reserves, self._extends, self._acks, self._nacks, self._fails, self._releases,
+        )  # fmt: skip
 
-    async def enqueue_many(self, tenant_id: str, tasks: Sequence[NewTask]) -> list[Enqueued]:
+    async def enqueue_many(
+        self, tenant_id: str, tasks: Sequence[NewTask], is_gone: IsGone = is_there
+    ) -> Sequence[Enqueued]:
         """Accepts all of the tasks or none."""
-        try:
-            outcomes = await self._repository.enqueue_many(tenant_id, tasks)
-        except LeaseMQError as error:
-            for queue, times in Counter(task.queue for task in tasks).items():
-                self._metrics.count_operation("enqueue", queue, error.code, times)
-            raise
-        counts = Counter((outcome.queue, "existed" if outcome.existed else "ok") for outcome in outcomes)
-        for (queue, outcome), times in counts.items():
-            self._metrics.count_operation("enqueue", queue, outcome, times)
-        self._wakeups.announce(tenant_id, Counter(outcome.queue for outcome in outcomes if not outcome.existed))
-        return outcomes
+        return await self._enqueues.submit(tenant_id, (tenant_id, tasks), weight=_weight(tasks), is_gone=is_gone)
 
-    async def reserve(self, request: ReserveRequest, wait_seconds: float, caller_is_gone: CallerIsGone) -> Reserved:
+    async def reserve(self, request: ReserveRequest, wait_seconds: float, is_gone: IsGone = is_there) -> Reserved:
         """Leases tasks; while there are none, waits for them without holding a database connection."""
         if wait_seconds > 0:
-            reserved = await self._reserve_or_wait(request, wait_seconds, caller_is_gone)
+            reserved = await self._reserve_or_wait(request, wait_seconds, is_gone)
         else:
-            reserved = await self._reserve_once(request)
-        if reserved.tasks and await caller_is_gone():
-            await self._give_back(request.tenant_id, reserved)
-        self._count_reserved(request, reserved)
+            reserved = await self._reserve_once(request, is_gone)
+        if reserved.tasks and is_gone():
+            await self._give_back(request, reserved)
         return reserved
 
-    async def _reserve_or_wait(
-        self, request: ReserveRequest, wait_seconds: float, caller_is_gone: CallerIsGone
-    ) -> Reserved:
-        deadline = asyncio.get_running_loop().time() + wait_seconds
-        with self._waiters.join(request.tenant_id, request.queues) as waiter:
-            while True:
-                waiter.take_wake()
-                reserved = await self._reserve_once(request)
-                if reserved.tasks or self._waiters.is_closed:
-                    break
-                if request.types or request.exclude_ids:
-                    self._waiters.pass_on(waiter)
-                self._wake_when_due(request, reserved, deadline)
-                if not await _is_woken(waiter, deadline, caller_is_gone) or self._waiters.is_closed:
-                    break
-        for queue in {lease.task.queue for lease in reserved.tasks}:
-            # There may be more than this one took.
-            self._waiters.wake(request.tenant_id, queue)
-        return reserved
+    async def extend_many(
+        self, tenant_id: str, items: Sequence[ExtendItem], is_gone: IsGone = is_there
+    ) -> Sequence[ExtendOutcome]:
+        return await self._extends.submit(tenant_id, (tenant_id, items), weight=len(items), is_gone=is_gone)
 
-    def _wake_when_due(self, request: ReserveRequest, reserved: Reserved, deadline: float) -> None:
-        """Only for what comes while this one waits: who waits longer looks for itself."""
-        if reserved.next_available_at is not None:
-            seconds = (reserved.next_available_at - reserved.server_time).total_seconds()
-            if seconds < deadline - asyncio.get_running_loop().time():
-                self._waiters.wake_at(request.tenant_id, request.queues, seconds)
+    async def ack_many(
+        self, tenant_id: str, items: Sequence[AckItem], is_gone: IsGone = is_there
+    ) -> Sequence[SettleOutcome]:
+        return await self._acks.submit(tenant_id, (tenant_id, items), weight=len(items), is_gone=is_gone)
 
-    async def extend_many(self, tenant_id: str, items: Sequence[ExtendItem]) -> list[ExtendOutcome]:
-        outcomes = await self._repository.extend_many(tenant_id, items)
-        self._count_settled("extend", outcomes)
-        return outcomes
+    async def nack_many(
+        self, tenant_id: str, items: Sequence[NackItem], is_gone: IsGone = is_there
+    ) -> Sequence[SettleOutcome]:
+        return await self._nacks.submit(tenant_id, (tenant_id, items), weight=len(items), is_gone=is_gone)
 
-    async def ack_many(self, tenant_id: str, items: Sequence[AckItem]) -> list[SettleOutcome]:
-        outcomes = await self._repository.ack_many(tenant_id, items)
-        self._count_settled("ack", outcomes)
-        self._wake_settled(tenant_id, outcomes)
-        return outcomes
+    async def release_many(
+        self, tenant_id: str, items: Sequence[ReleaseItem], is_gone: IsGone = is_there
+    ) -> Sequence[SettleOutcome]:
+        return await self._releases.submit(tenant_id, (tenant_id, items), weight=len(items), is_gone=is_gone)
 
-    async def nack_many(self, tenant_id: str, items: Sequence[NackItem]) -> list[SettleOutcome]:
-        outcomes = await self._repository.nack_many(tenant_id, items)
-        self._count_settled("nack", outcomes)
-        self._announce_settled(tenant_id, outcomes)
-        return outcomes
-
-    async def release_many(self, tenant_id: str, items: Sequence[ReleaseItem]) -> list[SettleOutcome]:
-        outcomes = await self._repository.release_many(tenant_id, items)
-        self._count_settled("release", outcomes)
-        self._announce_settled(tenant_id, outcomes)
-        return outcomes
-
-    async def fail_many(self, tenant_id: str, items: Sequence[FailItem]) -> list[SettleOutcome]:
-        outcomes = await self._repository.fail_many(tenant_id, items)
-        self._count_settled("fail", outcomes)
-        self._wake_settled(tenant_id, outcomes)
-        return outcomes
+    async def fail_many(
+        self, tenant_id: str, items: Sequence[FailItem], is_gone: IsGone = is_there
+    ) -> Sequence[SettleOutcome]:
+        return await self._fails.submit(tenant_id, (tenant_id, items), weight=len(items), is_gone=is_gone)
 
     async def get(self, tenant_id: str, task_id: str) -> Task:
         return await self._repository.get_task(tenant_id, task_id)
@@ -159,49 +142,126 @@ class TaskService:
         self._waiters.wake(tenant_id, queue)
         self._metrics.count_operation("cancel", queue, "ok")
 
-    async def _reserve_once(self, request: ReserveRequest) -> Reserved:
-        turn = replace(request, queues=self._turns.order(request.tenant_id, request.queues))
-        reserved = await self._repository.reserve_many(turn)
-        if reserved.tasks:
-            self._turns.served(request.tenant_id, request.queues, reserved.tasks[-1].task.queue)
+    async def drain(self) -> None:
+        """Returns when all that was begun has ended."""
+        for batcher in self._batchers:
+            await batcher.drain()
+
+    async def _enqueue_together(
+        self, requests: Sequence[tuple[str, Sequence[NewTask]]]
+    ) -> Sequence[Sequence[Enqueued] | TaskExists]:
+        tenant_id = requests[0][0]
+        batches = [tasks for _, tasks in requests]
+        try:
+            outcomes = await self._repository.enqueue_batches(tenant_id, batches)
+        except LeaseMQError as error:
+            self._count("enqueue", ((task.queue, error.code) for task in chain.from_iterable(batches)))
+            raise
+        self._count("enqueue", chain.from_iterable(map(_enqueue_outcomes, batches, outcomes)))
+        new = Counter(task.queue for told in outcomes if isinstance(told, list) for task in told if not task.existed)
+        self._wakeups.announce(tenant_id, new)
+        return outcomes
+
+    async def _reserve_or_wait(self, request: ReserveRequest, wait_seconds: float, is_gone: IsGone) -> Reserved:
+        deadline = asyncio.get_running_loop().time() + wait_seconds
+        with self._waiters.join(request.tenant_id, request.queues) as waiter:
+            while True:
+                waiter.take_wake()
+                reserved = await self._reserve_once(request, is_gone)
+                if reserved.tasks or self._waiters.is_closed:
+                    break
+                if request.types or request.exclude_ids:
+                    self._waiters.pass_on(waiter)
+                self._wake_when_due(request, reserved, deadline)
+                if not await _is_woken(waiter, deadline, is_gone) or self._waiters.is_closed:
+                    break
+        for queue in {lease.task.queue for lease in reserved.tasks}:
+            # There may be more than this one took.
+            self._waiters.wake(request.tenant_id, queue)
         return reserved
 
-    async def _give_back(self, tenant_id: str, reserved: Reserved) -> None:
+    def _wake_when_due(self, request: ReserveRequest, reserved: Reserved, deadline: float) -> None:
+        """Only for what comes while this one waits: who waits longer looks for itself."""
+        if reserved.next_available_at is not None:
+            seconds = (reserved.next_available_at - reserved.server_time).total_seconds()
+            if seconds < deadline - asyncio.get_running_loop().time():
+                self._waiters.wake_at(request.tenant_id, request.queues, seconds)
+
+    async def _reserve_once(self, request: ReserveRequest, is_gone: IsGone) -> Reserved:
+        return await self._reserves.submit(request.wish, request, weight=request.limit, is_gone=is_gone)
+
+    async def _reserve_together(self, requests: Sequence[ReserveRequest]) -> Sequence[Reserved]:
+        wish = requests[0]
+        queues = self._turns.order(wish.tenant_id, wish.queues)
+        outcomes = await self._repository.reserve_many([replace(request, queues=queues) for request in requests])
+        served = [lease.task.queue for reserved in outcomes for lease in reserved.tasks]
+        if served:
+            self._turns.served(wish.tenant_id, wish.queues, served[-1])
+        empty = sum(not reserved.tasks for reserved in outcomes)
+        self._count("reserve", ((queue, "ok") for queue in served))
+        self._count("reserve", ((queue, "empty") for queue in queues for _ in range(empty)))
+        return outcomes
+
+    async def _give_back(self, request: ReserveRequest, reserved: Reserved) -> None:
+        """Nobody is there to take the leases: the tasks are free for others at once."""
         items = [ReleaseItem(lease.task.id, lease_token_hash(lease.lease_token)) for lease in reserved.tasks]
-        await self.release_many(tenant_id, items)
+        if items:
+            await self.release_many(request.tenant_id, items)
 
-    def _count_reserved(self, request: ReserveRequest, reserved: Reserved) -> None:
-        if not reserved.tasks:
-            for queue in request.queues:
-                self._metrics.count_operation("reserve", queue, "empty")
-        for queue, times in Counter(lease.task.queue for lease in reserved.tasks).items():
-            self._metrics.count_operation("reserve", queue, "ok", times)
+    def _together(
+        self,
+        operation: str,
+        settle: Callable[[str, Sequence[Item]], Awaitable[Sequence[Settlement]]],
+        tell: Callable[[str, Sequence[Settlement]], None] = lambda tenant_id, outcomes: None,
+    ) -> Callable[[Sequence[tuple[str, Sequence[Item]]]], Awaitable[Sequence[Sequence[Settlement]]]]:
+        """Settles the items of several requests at once, and gives each request its own outcomes."""
 
-    def _count_settled(self, operation: str, outcomes: Sequence[Settled | Extended | LeaseMQError]) -> None:
-        counts = Counter(
-            ("", outcome.code) if isinstance(outcome, LeaseMQError) else (outcome.queue, "ok") for outcome in outcomes
-        )
-        for (queue, told), times in counts.items():
-            self._metrics.count_operation(operation, queue, told, times)
+        async def run(requests: Sequence[tuple[str, Sequence[Item]]]) -> Sequence[Sequence[Settlement]]:
+            tenant_id = requests[0][0]
+            outcomes = await settle(tenant_id, [item for _, items in requests for item in items])
+            self._count(operation, map(_settle_outcome, outcomes))
+            tell(tenant_id, outcomes)
+            one_by_one = iter(outcomes)
+            return [[next(one_by_one) for _ in items] for _, items in requests]
+
+        return run
 
     def _wake_settled(self, tenant_id: str, outcomes: Sequence[SettleOutcome]) -> None:
         """A place under a limit may have become free; other replicas notice by themselves soon enough."""
-        for outcome in outcomes:
-            if isinstance(outcome, Settled):
-                self._waiters.wake(tenant_id, outcome.queue)
+        for queue in {outcome.queue for outcome in outcomes if isinstance(outcome, Settled)}:
+            self._waiters.wake(tenant_id, queue)
 
     def _announce_settled(self, tenant_id: str, outcomes: Sequence[SettleOutcome]) -> None:
         """Tasks came back."""
         queues = Counter(outcome.queue for outcome in outcomes if isinstance(outcome, Settled))
         self._wakeups.announce(tenant_id, queues)
 
+    def _count(self, operation: str, outcomes: Iterable[tuple[str, str]]) -> None:
+        for (queue, outcome), times in Counter(outcomes).items():
+            self._metrics.count_operation(operation, queue, outcome, times)
 
-async def _is_woken(waiter: Waiter, deadline: float, caller_is_gone: CallerIsGone) -> bool:
+
+def _weight(tasks: Sequence[NewTask]) -> int:
+    """Large payloads weigh more, so that a batch stays at about the size of one large request."""
+    return sum(1 + len(task.payload.data) // BYTES_OF_WEIGHT for task in tasks)
+
+
+def _enqueue_outcomes(tasks: Sequence[NewTask], told: Sequence[Enqueued] | TaskExists) -> list[tuple[str, str]]:
+    if isinstance(told, TaskExists):
+        return [(task.queue, told.code) for task in tasks]
+    return [(outcome.queue, "existed" if outcome.existed else "ok") for outcome in told]
+
+
+def _settle_outcome(outcome: ExtendOutcome | SettleOutcome) -> tuple[str, str]:
+    return (outcome.queue, "ok") if isinstance(outcome, Settled | Extended) else ("", outcome.code)
+
+
+async def _is_woken(waiter: Waiter, deadline: float, is_gone: IsGone) -> bool:
     """Waits until there may be work, and then is True; False when the time is over or the caller has hung up."""
     loop = asyncio.get_running_loop()
     while (left := deadline - loop.time()) > 0:
         await waiter.sleep(min(left, LOOK_AFTER_CALLER_SECONDS))
-        if await caller_is_gone():
+        if is_gone():
             return False
         if waiter.is_woken:
             return True

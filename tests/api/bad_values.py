@@ -67,7 +67,7 @@ NACK = {
     "backoff.jitter": "jitter",
 }  # fmt: skip
 SETTLE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "extend": ({**LEASE, "lease_seconds": 60}, {"lease_token": "token", "lease_seconds": "lease_seconds"}),
+    "extend": ({**LEASE, "lease_seconds": 60}, {"lease_token": "token", "lease_seconds": "positive_seconds"}),
     "ack": (LEASE, {"lease_token": "token", "result": "storable"}),
     "nack": (LEASE, NACK),
     "release": (LEASE, {"lease_token": "token"}),

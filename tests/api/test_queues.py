@@ -229,6 +229,18 @@ def test_the_longest_lease(api: TopologyCaller) -> None:
     api.settle("extend", task, lease_seconds=9)
 
 
+def test_an_extend_that_is_too_long_spoils_only_itself(api: TopologyCaller) -> None:
+    api.put_queue("work", max_lease_seconds=10)
+    short, long = api.lease(lease_seconds=10), api.lease(lease_seconds=10)
+    items = [
+        {"id": task["id"], "lease_token": task["lease_token"], "lease_seconds": seconds}
+        for task, seconds in ((long, 10.5), (short, 9))
+    ]
+    refusal, extended = api.post("/v1/tasks/extend", {"items": items})["results"]
+    assert (refusal["id"], refusal["ok"], refusal["code"]) == (long["id"], False, "invalid_request")
+    assert (extended["id"], extended["ok"]) == (short["id"], True)
+
+
 def test_list_is_in_order_of_name(api: TopologyCaller) -> None:
     names = ["b", "B", "a", "10", "9", "a.b", "z", "a:b", "a-b"]
     queues = {name: api.put_queue(name) for name in names}

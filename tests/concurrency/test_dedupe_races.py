@@ -51,7 +51,9 @@ class Holders:
         """The calls that would ack them."""
         ids = await self.waiting(keys, dedupe_seconds)
         request = ReserveRequest(self._tenant, [QUEUE], limit=ROUNDS, lease_seconds=600, max_bytes=MAX_BYTES)
-        tokens = {lease.task.id: lease.lease_token for lease in (await self._repository.reserve_many(request)).tasks}
+        tokens = {
+            lease.task.id: lease.lease_token for lease in (await self._repository.reserve_many([request]))[0].tasks
+        }
         return [Ack(task_id, lease_token_hash(tokens[task_id])) for task_id in ids]
 
     async def dead(self, keys: Sequence[str]) -> list[str]:
@@ -198,7 +200,7 @@ async def finish(repository: Repository, tenant: str, keys: list[str], windows: 
     tasks = [new_task(key, window) for key, window in zip(keys, windows, strict=True)]
     await repository.enqueue_many(tenant, tasks)
     request = ReserveRequest(tenant, [QUEUE], limit=ROUNDS, lease_seconds=600, max_bytes=MAX_BYTES)
-    tokens = {lease.task.id: lease.lease_token for lease in (await repository.reserve_many(request)).tasks}
+    tokens = {lease.task.id: lease.lease_token for lease in (await repository.reserve_many([request]))[0].tasks}
     await repository.ack_many(tenant, [AckItem(task.id, lease_token_hash(tokens[task.id])) for task in tasks])
     return [task.id for task in tasks]
 

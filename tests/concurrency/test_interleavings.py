@@ -128,7 +128,7 @@ async def test_a_lease_begins_after_the_end_of_the_one_before(
 
     before_statement(slow.dialect, "mq_tasks", take_back)
     request = ReserveRequest(tenant, [QUEUE], limit=1, lease_seconds=30, max_bytes=1)
-    reserved = await slow.repository.reserve_many(request)
+    [reserved] = await slow.repository.reserve_many([request])
     assert [leased.task.id for leased in reserved.tasks] == [first["id"]]
     assert reserved.server_time >= datetime.fromisoformat(first["lease_until"])
     attempts = (await slow.repository.list_attempts(tenant, first["id"], 10, None)).items

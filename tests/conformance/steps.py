@@ -205,7 +205,8 @@ class Store:
             exclude_ids=fields.get("exclude_ids", ()),
             worker_id=fields.get("worker_id", WORKER),
         )
-        return await self.repository.reserve_many(request, now)
+        [reserved] = await self.repository.reserve_many([request], now)
+        return reserved
 
     async def reserve_ids(self, now: datetime = T0, **fields: Unpack[ReserveFields]) -> list[str]:
         """The ids of what is reserved, in order, as many as there are unless limited."""

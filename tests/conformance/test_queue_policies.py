@@ -96,8 +96,7 @@ class TestMaxLeaseSeconds:
     async def test_longer_extend_is_refused_and_changes_nothing(self, store: Store, topology: Topology) -> None:
         await topology.put(max_lease_seconds=40)
         leased = await store.lease("first")
-        with pytest.raises(InvalidRequest):
-            await store.extend(leased, at(1), 40.001)
+        assert isinstance(await store.extend(leased, at(1), 40.001), InvalidRequest)
         assert (await store.get("first", at(1))).lease_until == at(30)
         assert extended(await store.extend(leased, at(1), 40)).lease_until == at(41)
 
@@ -105,8 +104,7 @@ class TestMaxLeaseSeconds:
         await topology.put(max_lease_seconds=100)
         leased = await store.lease()
         await topology.patch(max_lease_seconds=50)
-        with pytest.raises(InvalidRequest):
-            await store.extend(leased, lease_seconds=60)
+        assert isinstance(await store.extend(leased, lease_seconds=60), InvalidRequest)
         with pytest.raises(InvalidRequest):
             await store.reserve(lease_seconds=60)
 

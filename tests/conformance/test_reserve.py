@@ -368,7 +368,7 @@ class TestNextAvailableAt:
 
 async def test_server_time_is_the_databases_clock_in_utc(repository: Repository, tenant: str) -> None:
     request = ReserveRequest(tenant, [QUEUE], limit=1, lease_seconds=30, max_bytes=MAX_BYTES)
-    reserved = await repository.reserve_many(request)
+    [reserved] = await repository.reserve_many([request])
     assert reserved.server_time.utcoffset() == timedelta(0)
     assert abs(reserved.server_time - datetime.now(UTC)) < timedelta(minutes=1)
 
@@ -376,7 +376,7 @@ async def test_server_time_is_the_databases_clock_in_utc(repository: Repository,
 async def test_every_instant_is_in_utc_on_servers_that_are_not(repository: Repository, tenant: str) -> None:
     await repository.enqueue_many(tenant, [new_task("a", ttl_seconds=3600)])
     request = ReserveRequest(tenant, [QUEUE], limit=1, lease_seconds=30, max_bytes=MAX_BYTES)
-    reserved = await repository.reserve_many(request)
+    [reserved] = await repository.reserve_many([request])
     task = reserved.tasks[0].task
     assert task.lease_until == reserved.server_time + timedelta(seconds=30)
     assert task.expires_at == task.created_at + timedelta(hours=1)
