@@ -114,7 +114,7 @@ async def prepare_database(settings: Settings, *, change: bool) -> None:
     except DBAPIError as error:
         raise StartFailed(f"The database refused: {error.orig}") from error
     finally:
-        await dialect.engine.dispose()
+        await dialect.close()
 
 
 async def _wait_for(dialect: Dialect, seconds: float) -> None:

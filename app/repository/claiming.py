@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.dialect import Grant, Lane, Row
+from app.repository.connection import Row
+from app.repository.dialect import Grant, Lane
 from app.repository.session import Session
 
 

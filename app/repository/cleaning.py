@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from app.domain.task import Status
-from app.repository.dialect import Row
+from app.repository.connection import Row
 from app.repository.moving import move_overdue
 from app.repository.opening import bury_queue
 from app.repository.queue_records import queue_of

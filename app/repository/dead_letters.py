@@ -8,7 +8,7 @@ from app.domain.commands import DeadLetterFilter, FinishedKey, Page, RequeueRequ
 from app.domain.errors import Conflict, DedupeConflict, TaskExists, TaskNotFound
 from app.domain.queue import Queue
 from app.domain.task import DeadLetter, Status
-from app.repository.dialect import Row
+from app.repository.connection import Row
 from app.repository.enqueueing import Key, find_holders
 from app.repository.opening import open_queues
 from app.repository.records import dead_letter_of
@@ -127,7 +127,9 @@ async def _lock_newest(session: Session, tenant_id: str, task_id: str) -> Row:
     return row
 
 
-async def _lock_some(session: Session, tenant_id: str, letters: DeadLetterFilter, span: Span, limit: int) -> list[Row]:
+async def _lock_some(
+    session: Session, tenant_id: str, letters: DeadLetterFilter, span: Span, limit: int
+) -> Sequence[Row]:
     return await session.rows(
         "lock_dead_letters",
         tenant_id=tenant_id,

@@ -6,19 +6,20 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import RowMapping, TextClause
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.commands import ReserveRequest
+from app.repository.connection import Connection, Row, SqlalchemyConnection
+from app.repository.pool import PoolSettings
 from app.repository.statements import load_statements
 
 if TYPE_CHECKING:
     from app.repository.session import Session
-
-Row = Mapping[str, Any]
 
 
 class ErrorKind(Enum):
@@ -70,17 +71,28 @@ class Dialect(ABC):
     name: str
     # How many transactions of a kind are worth having under way at once: more would make each of them smaller.
     writers = 2
+    # What its driver raises.
+    errors: tuple[type[Exception], ...] = (DBAPIError, PoolTimeout)
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         self.engine = engine
         self.statements = load_statements(self.name)
 
     @asynccontextmanager
     async def connect(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
-        """A connection for one transaction, begun."""
+        """A connection for work on the schema, with a transaction begun."""
         async with self.engine.connect() as connection:
             await connection.begin()
             yield connection
+
+    @asynccontextmanager
+    async def transaction(self, *, write: bool) -> AsyncIterator[Connection]:
+        """A transaction that has begun; one that is not ended is taken back."""
+        async with self.connect(write=write) as connection:
+            yield SqlalchemyConnection(self, connection)
+
+    async def close(self) -> None:
+        await self.engine.dispose()
 
     def clock(self) -> datetime | None:
         """The instant at which a transaction happens, if it is not the database that tells."""
@@ -113,7 +125,7 @@ class Dialect(ABC):
         """Leases the best ready tasks of the lanes, at most one for each grant."""
 
     @abstractmethod
-    def kind_of(self, error: DBAPIError) -> ErrorKind:
+    def kind_of(self, error: Exception) -> ErrorKind:
         """What an error of this database's driver means."""
 
     @abstractmethod

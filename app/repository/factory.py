@@ -41,7 +41,8 @@ def connect_dialect(database_url: str, pool: PoolSettings | None = None) -> Dial
         connect, dialect = DIALECTS[url.drivername.partition("+")[0]]
     except KeyError:
         raise ValueError(f"no such kind of database: {url.drivername}; there are {', '.join(DIALECTS)}") from None
-    return dialect(connect(url, pool or PoolSettings()))
+    settings = pool or PoolSettings()
+    return dialect(connect(url, settings), settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Row, UnsuitableServer
+from app.repository.connection import Row
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 from app.repository.statements import repeat_for_lanes
@@ -102,7 +103,9 @@ class MySQL(Dialect):
         winners = [locked[row["seq"]] for row in ranked if _still_the_same(row, locked.get(row["seq"]))]
         return Claimed(await lease_picked(session, wish, lanes, grants, winners), raced=not winners)
 
-    def kind_of(self, error: DBAPIError) -> ErrorKind:
+    def kind_of(self, error: Exception) -> ErrorKind:
+        if not isinstance(error, DBAPIError):
+            return ErrorKind.UNREACHABLE
         code = error.orig.args[0] if error.orig is not None and error.orig.args else None
         if code == DUPLICATE:
             return ErrorKind.DUPLICATE

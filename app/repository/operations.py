@@ -9,8 +9,8 @@ import msgspec
 from app.domain.commands import DeadLetterFilter, RequeueRequest
 from app.domain.errors import OperationNotFound
 from app.domain.topology import Operation, OperationStatus
+from app.repository.connection import Row
 from app.repository.dead_letters import Span, Taken, count_dead_letters, requeue_some
-from app.repository.dialect import Row
 from app.repository.session import Session
 
 MOST_AT_ONCE = 100

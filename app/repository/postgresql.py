@@ -5,17 +5,21 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
+import asyncpg
 from sqlalchemy import URL, RowMapping, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, Row, UnsuitableServer
+from app.repository.asyncpg_connection import AsyncpgConnection, AsyncpgPool, NumberedStatement
+from app.repository.connection import Connection, Row
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
+from app.repository.statements import read_statements
 
 # Any number will do, as long as all replicas take the same.
 MIGRATION_LOCK = 0x4C656173654D51
@@ -44,20 +48,44 @@ def connect_postgresql(url: URL, pool: PoolSettings) -> AsyncEngine:
         pool_size=pool.size,
         max_overflow=0,
         pool_timeout=pool.wait_seconds,
-        connect_args={
-            "timeout": pool.timeout_seconds,
-            "server_settings": {
-                "application_name": "leasemq",
-                "timezone": "UTC",
-                "lock_timeout": f"{pool.lock_timeout_seconds * 1000:.0f}",
-                "default_transaction_isolation": "read committed",
-            },
-        },
+        connect_args=driver_options(pool),
     )
+
+
+def driver_options(pool: PoolSettings) -> dict[str, Any]:
+    return {
+        "timeout": pool.timeout_seconds,
+        "server_settings": {
+            "application_name": "leasemq",
+            "timezone": "UTC",
+            "lock_timeout": f"{pool.lock_timeout_seconds * 1000:.0f}",
+            "default_transaction_isolation": "read committed",
+        },
+    }
 
 
 class PostgreSQL(Dialect):
     name = "postgresql"
+    errors = (asyncpg.PostgresError, asyncpg.InterfaceError)
+
+    def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
+        super().__init__(engine, pool)
+        self._pool = AsyncpgPool(engine, pool, driver_options(pool))
+        self._numbered = {name: NumberedStatement(sql) for name, sql in read_statements(self.name).items()}
+
+    @asynccontextmanager
+    async def transaction(self, *, write: bool) -> AsyncIterator[Connection]:
+        async with self._pool.connection() as driver:
+            await driver.execute("BEGIN")
+            try:
+                yield AsyncpgConnection(driver, self._numbered, self.encode)
+            finally:
+                if driver.is_in_transaction() and not driver.is_closed():
+                    await driver.execute("ROLLBACK")
+
+    async def close(self) -> None:
+        await self._pool.close()
+        await super().close()
 
     def encode(self, value: object) -> object:
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -109,15 +137,16 @@ class PostgreSQL(Dialect):
         claimed = _in_order(row for row in rows if row["position"] is not None)
         return Claimed(claimed, raced=not claimed and rows[0]["candidates"] > 0)
 
-    def kind_of(self, error: DBAPIError) -> ErrorKind:
-        state = str(getattr(error.orig, "sqlstate", None) or "")
+    def kind_of(self, error: Exception) -> ErrorKind:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        state = str(getattr(cause, "sqlstate", None) or "")
         if state == DUPLICATE:
             return ErrorKind.DUPLICATE
         if state in TRANSIENT:
             return ErrorKind.TRANSIENT
         if state == LOCK_TIMEOUT:
             return ErrorKind.LOCKED
-        if error.connection_invalidated or not state or state.startswith(UNREACHABLE_CLASSES):
+        if not state or state.startswith(UNREACHABLE_CLASSES):
             return ErrorKind.UNREACHABLE
         return ErrorKind.OTHER
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.domain.backoff import Backoff
 from app.domain.queue import Queue, QueueSettings
-from app.repository.dialect import Row
+from app.repository.connection import Row
 
 
 def backoff_of(row: Row) -> Backoff:

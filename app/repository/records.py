@@ -6,7 +6,7 @@ from typing import Any
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Payload, QueueOfTask, Status, Task, TaskState, TokenFate
 from app.domain.transitions import Move
-from app.repository.dialect import Row
+from app.repository.connection import Row
 from app.repository.queue_records import backoff_of
 
 

@@ -205,7 +205,7 @@ class SqlRepository:
         await self._database.check()
 
     async def close(self) -> None:
-        await self._database.dialect.engine.dispose()
+        await self._database.dialect.close()
 
     async def _look(
         self,

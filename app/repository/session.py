@@ -8,17 +8,17 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import Unavailable
 from app.domain.queue import Queue
 from app.domain.task import AttemptLog
 from app.domain.transitions import EndedAttempt
-from app.repository.dialect import Dialect, ErrorKind, Raced, Row
+from app.repository.connection import Connection, Row
+from app.repository.dialect import Dialect, ErrorKind, Raced
 from app.repository.queue_records import queue_of
 from app.repository.schema import SchemaMismatch, check_schema
 
@@ -58,7 +58,7 @@ class AttemptLogFailed(Exception):
 class Session:
     """One transaction that has begun: runs named statements, and knows the instant at which they happen."""
 
-    def __init__(self, dialect: Dialect, connection: AsyncConnection, attempt_log: AttemptLog, *, log: bool) -> None:
+    def __init__(self, dialect: Dialect, connection: Connection, attempt_log: AttemptLog, *, log: bool) -> None:
         self.dialect = dialect
         self.now = datetime.max
         self.queues: dict[str, Queue] = {}
@@ -90,10 +90,9 @@ class Session:
         """Those of the queues that are there by now."""
         return {name: queue for name, queue in self.queues.items() if queue.is_alive(self.now)}
 
-    async def rows(self, statement: str, **parameters: object) -> list[Row]:
+    async def rows(self, statement: str, **parameters: object) -> Sequence[Row]:
         """Runs a statement and returns its rows."""
-        result = await self._connection.execute(*self.dialect.prepare(statement, parameters))
-        return [self.dialect.decode(row) for row in result.mappings()] if result.returns_rows else []
+        return await self._connection.fetch(statement, parameters)
 
     async def row(self, statement: str, **parameters: object) -> Row | None:
         """The only row of a statement that has at most one."""
@@ -105,11 +104,7 @@ class Session:
 
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
         """Runs a statement once for each record."""
-        encode = self.dialect.encode
-        await self._connection.execute(
-            self.dialect.statements[statement],
-            [{name: encode(value) for name, value in record.items()} for record in records],
-        )
+        await self._connection.run_each(statement, records)
 
     async def log_attempts(self, tenant_id: str, attempts: Sequence[EndedAttempt]) -> None:
         """Appends to the attempt log what its setting asks for; its failure never fails the caller's transition."""
@@ -121,13 +116,23 @@ class Session:
             return
         try:
             await self.run("insert_attempts", tenant_id=tenant_id, attempts=[_attempt_record(a) for a in wanted])
-        except DBAPIError as error:
+        except self.dialect.errors as error:
             if self.dialect.kind_of(error) is ErrorKind.UNREACHABLE:
                 raise
             raise AttemptLogFailed from error
 
     def _is_wanted(self, attempt: EndedAttempt) -> bool:
-        return self._attempt_log is AttemptLog.ALL or (self._attempt_log is AttemptLog.FAILURES and not attempt.success)
+        return is_logged(self._attempt_log, success=attempt.success)
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[Result]):
+    """What is to be done in one transaction, when (None: now), about which queues, and how it ends."""
+
+    run: Callable[[Session], Awaitable[Result]]
+    now: datetime | None
+    scope: Scope
+    ending: Ending
 
 
 class Database:
@@ -146,38 +151,42 @@ class Database:
         self._attempt_log = attempt_log
         self._on_attempts_lost = on_attempts_lost
         self._log_paused_until = 0.0
+        self._failures: tuple[type[Exception], ...] = (*dialect.errors, OSError, TimeoutError)
 
     async def read(
         self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None, scope: Scope = ANY
     ) -> Result:
         """Runs work that changes nothing."""
-        return await self._run(work, now, scope, Ending.READ)
+        return await self._run(Work(work, now, scope, Ending.READ))
 
     async def write(
         self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None, scope: Scope = ANY
     ) -> Result:
         """Runs work and commits it: when this returns, it is durable; when it raises, nothing was changed."""
-        return await self._run(work, now, scope, Ending.COMMIT)
+        return await self._run(Work(work, now, scope, Ending.COMMIT))
 
     async def rehearse(self, work: Callable[[Session], Awaitable[Result]], now: datetime | None = None) -> Result:
         """Runs work and takes it back, to see what it would do."""
-        return await self._run(work, now, ANY, Ending.ROLLBACK)
+        return await self._run(Work(work, now, ANY, Ending.ROLLBACK))
 
-    async def _run(
-        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, scope: Scope, ending: Ending
-    ) -> Result:
+    def logs(self, *, success: bool) -> bool | None:
+        """Whether attempts that end so are logged; None if they should be, but cannot at the moment."""
+        wanted = is_logged(self._attempt_log, success=success)
+        return None if wanted and not self._may_log() else wanted
+
+    async def _run(self, work: Work[Result]) -> Result:
         log = self._may_log()
         for attempt in range(MAX_TRIES):
-            transaction = Transaction(self.dialect, self._attempt_log, ending, log=log)
+            transaction = Transaction(work, self.dialect, self._attempt_log, log=log)
             try:
                 async with asyncio.timeout(self._timeout_seconds) as limit:
-                    result = await transaction.run(work, now, scope, limit)
+                    result = await transaction.run(limit)
             except Raced:
                 continue
             except AttemptLogFailed as failure:
                 self._pause_log(failure)
                 log = False
-            except (DBAPIError, PoolTimeout, OSError, TimeoutError) as error:
+            except self._failures as error:
                 if not self._may_retry(error, transaction, attempt):
                     raise self._translate_error(error, transaction) from error
                 await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
@@ -196,8 +205,8 @@ class Database:
         except (DBAPIError, PoolTimeout, OSError, TimeoutError) as error:
             raise Unavailable("The database does not answer.") from error
 
-    def _may_retry(self, error: Exception, transaction: "Transaction", attempt: int) -> bool:
-        if transaction.committing or not isinstance(error, DBAPIError):
+    def _may_retry(self, error: Exception, transaction: "Transaction[Result]", attempt: int) -> bool:
+        if transaction.committing or not isinstance(error, self.dialect.errors):
             return False
         kind = self.dialect.kind_of(error)
         if kind is ErrorKind.UNREACHABLE:
@@ -208,8 +217,8 @@ class Database:
             return attempt < LOCKED_TRIES
         return kind in {ErrorKind.TRANSIENT, ErrorKind.DUPLICATE}
 
-    def _translate_error(self, error: Exception, transaction: "Transaction") -> Exception:
-        known = not isinstance(error, DBAPIError) or self.dialect.kind_of(error) is not ErrorKind.OTHER
+    def _translate_error(self, error: Exception, transaction: "Transaction[Result]") -> Exception:
+        known = not isinstance(error, self.dialect.errors) or self.dialect.kind_of(error) is not ErrorKind.OTHER
         if not known:
             return error
         logger.warning("database unavailable: %s", type(error.__cause__ or error).__name__)
@@ -229,38 +238,41 @@ class Database:
             self._on_attempts_lost(attempts)
 
 
-class Transaction:
+class Transaction(Generic[Result]):
     """One try at some work; `committing` tells whether its outcome may be unknown."""
 
-    def __init__(self, dialect: Dialect, attempt_log: AttemptLog, ending: Ending, *, log: bool) -> None:
+    def __init__(self, work: Work[Result], dialect: Dialect, attempt_log: AttemptLog, *, log: bool) -> None:
         self.committing = False
         self.attempts_lost = 0
+        self._work = work
         self._dialect = dialect
         self._attempt_log = attempt_log
-        self._ending = ending
         self._log = log
 
-    async def run(
-        self, work: Callable[[Session], Awaitable[Result]], now: datetime | None, scope: Scope, limit: asyncio.Timeout
-    ) -> Result:
-        async with self._dialect.connect(write=self._ending is not Ending.READ) as connection:
+    async def run(self, limit: asyncio.Timeout) -> Result:
+        work = self._work
+        async with self._dialect.transaction(write=work.ending is not Ending.READ) as connection:
             # Waiting for a connection may swallow the cancellation by which the time limit speaks.
             if limit.expired():
                 raise TimeoutError
             session = Session(self._dialect, connection, self._attempt_log, log=self._log)
-            await session.begin(scope, now)
-            result = await work(session)
+            await session.begin(work.scope, work.now)
+            result = await work.run(session)
             await self._end(connection)
             self.attempts_lost = session.attempts_lost
             return result
 
-    async def _end(self, connection: AsyncConnection) -> None:
-        if self._ending is not Ending.COMMIT:
+    async def _end(self, connection: Connection) -> None:
+        if self._work.ending is not Ending.COMMIT:
             await connection.rollback()
             return
         self.committing = True
         await connection.commit()
         self.committing = False
+
+
+def is_logged(attempt_log: AttemptLog, *, success: bool) -> bool:
+    return attempt_log is AttemptLog.ALL or (attempt_log is AttemptLog.FAILURES and not success)
 
 
 def _attempt_record(attempt: EndedAttempt) -> dict[str, object]:

@@ -8,7 +8,7 @@ from app.domain.commands import Extended, ExtendItem, ExtendOutcome, LeaseRef, S
 from app.domain.errors import InvalidRequest, LeaseExpired, LeaseRefused, TaskNotFound, TaskNotLeased
 from app.domain.task import Status, TaskState, TokenFate
 from app.domain.transitions import Move, refusal
-from app.repository.dialect import Row
+from app.repository.connection import Row
 from app.repository.moving import apply_moves
 from app.repository.records import state_of
 from app.repository.session import Session

@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Row
+from app.repository.connection import Row
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -69,8 +70,8 @@ class SQLite(Dialect):
     name = "sqlite"
     writers = 1
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
+        super().__init__(engine, pool)
         # SQLite's own waiting for the writer sleeps and retries; within a process a queue is fair and costs nothing.
         self._writer = asyncio.Lock()
 
@@ -125,7 +126,9 @@ class SQLite(Dialect):
             picked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
         return Claimed(await lease_picked(session, wish, lanes, grants, picked))
 
-    def kind_of(self, error: DBAPIError) -> ErrorKind:
+    def kind_of(self, error: Exception) -> ErrorKind:
+        if not isinstance(error, DBAPIError):
+            return ErrorKind.UNREACHABLE
         code = getattr(error.orig, "sqlite_errorcode", None)
         # Extended codes carry the kind of error in their low byte.
         kind = None if code is None else code & 0xFF

@@ -10,7 +10,7 @@ from app.domain.identifiers import new_task_id
 from app.domain.queue import Queue, QueueSettings
 from app.domain.task import Enqueued, NewTask
 from app.domain.topology import NameKey, Topic
-from app.repository.dialect import Row
+from app.repository.connection import Row
 from app.repository.enqueueing import enqueue_many
 from app.repository.opening import bury_queue, insert_queue, open_queues
 from app.repository.protocol import ChangeSettings

@@ -1,11 +1,10 @@
 """Something that happens at a chosen moment inside a transaction of ours."""
 
-from collections.abc import Callable
-from typing import Any
-
-from sqlalchemy import event
+from collections.abc import Callable, Mapping
 
 from app.repository.dialect import Dialect
+from app.repository.statements import read_statements
+from tests.statements import watch
 
 
 def before_statement(dialect: Dialect, text: str, happen: Callable[[], object], *, after: str = "") -> None:
@@ -15,10 +14,11 @@ def before_statement(dialect: Dialect, text: str, happen: Callable[[], object], 
     """
     awaited = [happen]
     seen = [""]
+    statements = read_statements(dialect.name)
 
-    def look(connection: Any, cursor: Any, statement: str, *more: object) -> None:
-        if awaited and text in statement and after in seen[0]:
+    def look(statement: str, parameters: Mapping[str, object]) -> None:
+        if awaited and text in statements[statement] and after in seen[0]:
             awaited.pop()()
-        seen[0] += statement
+        seen[0] += statements[statement]
 
-    event.listen(dialect.engine.sync_engine, "before_cursor_execute", look)
+    watch(dialect, look)

@@ -44,7 +44,7 @@ async def shared_dialect(shared_url: str) -> AsyncIterator[Dialect]:
     dialect = connect_dialect(shared_url)
     await migrate(dialect)
     yield dialect
-    await dialect.engine.dispose()
+    await dialect.close()
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +95,7 @@ async def janitor_dialect(dialect_name: str, make_database: MakeDatabase) -> Asy
     dialect = connect_dialect(make_database(dialect_name))
     await migrate(dialect)
     yield dialect
-    await dialect.engine.dispose()
+    await dialect.close()
 
 
 @pytest.fixture

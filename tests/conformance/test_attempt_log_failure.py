@@ -63,7 +63,7 @@ async def fragile_url(dialect_name: str, make_database: MakeDatabase) -> str:
     url = make_database(dialect_name)
     dialect = connect_dialect(url)
     await migrate(dialect)
-    await dialect.engine.dispose()
+    await dialect.close()
     return url
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import event
 
 from app.domain.commands import Extended
 from app.repository.dialect import Dialect
 from tests.conformance.steps import VERBS, Store, Verb, at, new_task, settled
 from tests.conformance.topology_steps import Topology, fill
+from tests.statements import watched
 
 
 class TestConcurrency:
@@ -144,15 +144,8 @@ class TestConcurrency:
 def counted_statements(dialect: Dialect) -> Iterator[list[str]]:
     """What is sent to the database meanwhile."""
     sent: list[str] = []
-
-    def note(*arguments: object) -> None:
-        sent.append(str(arguments[2]))
-
-    event.listen(dialect.engine.sync_engine, "before_cursor_execute", note)
-    try:
+    with watched(dialect, lambda statement, parameters: sent.append(statement)):
         yield sent
-    finally:
-        event.remove(dialect.engine.sync_engine, "before_cursor_execute", note)
 
 
 class TestCost:

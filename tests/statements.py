@@ -1,0 +1,58 @@
+"""Being told of the statements that a dialect sends."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from app.repository.connection import Connection, Row
+from app.repository.dialect import Dialect
+
+# The name of a statement, and its parameters.
+Look = Callable[[str, Mapping[str, object]], None]
+Open = Callable[..., AbstractAsyncContextManager[Connection]]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A connection that tells of each statement before it is sent."""
+
+    connection: Connection
+    look: Look
+
+    async def fetch(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Row]:
+        self.look(statement, parameters)
+        return await self.connection.fetch(statement, parameters)
+
+    async def run_each(self, statement: str, records: Sequence[Row]) -> None:
+        for record in records:
+            self.look(statement, record)
+        await self.connection.run_each(statement, records)
+
+    async def commit(self) -> None:
+        await self.connection.commit()
+
+    async def rollback(self) -> None:
+        await self.connection.rollback()
+
+
+def watch(dialect: Dialect, look: Look) -> None:
+    """Lets `look` see every statement from now on."""
+    transaction: Open = dialect.transaction
+
+    @asynccontextmanager
+    async def watched_transaction(**options: Any) -> AsyncIterator[Connection]:
+        async with transaction(**options) as connection:
+            yield Watched(connection, look)
+
+    vars(dialect)["transaction"] = watched_transaction
+
+
+@contextmanager
+def watched(dialect: Dialect, look: Look) -> Iterator[None]:
+    """Lets `look` see every statement meanwhile."""
+    watch(dialect, look)
+    try:
+        yield
+    finally:
+        del vars(dialect)["transaction"]
