@@ -60,7 +60,7 @@ async def list_dead_letters(
     rows = await session.rows(
         "list_dead_letters",
         tenant_id=tenant_id,
-        **_filter(letters),
+        **filter_parameters(letters),
         after_at=after.finished_at if after else None,
         after_id=after.id if after else None,
         limit=limit + 1,
@@ -78,7 +78,7 @@ async def get_dead_letter(session: Session, tenant_id: str, task_id: str) -> Dea
 
 
 async def count_dead_letters(session: Session, tenant_id: str, letters: DeadLetterFilter) -> Count:
-    row = await session.row("count_dead_letters", tenant_id=tenant_id, **_filter(letters))
+    row = await session.row("count_dead_letters", tenant_id=tenant_id, **filter_parameters(letters))
     return Count(0, 0) if row is None else Count(row["letters"], row["last_id"])
 
 
@@ -133,7 +133,7 @@ async def _lock_some(
     return await session.rows(
         "lock_dead_letters",
         tenant_id=tenant_id,
-        **_filter(letters),
+        **filter_parameters(letters),
         after_id=span.after_id,
         last_id=span.last_id,
         limit=min(limit, BATCH),
@@ -199,7 +199,7 @@ def _key(row: Row, queues: Mapping[str, Queue]) -> Key | None:
     return None if row["dedupe_key"] is None else (queues[row["queue"]].id, row["dedupe_key"])
 
 
-def _filter(letters: DeadLetterFilter) -> dict[str, object]:
+def filter_parameters(letters: DeadLetterFilter) -> dict[str, object]:
     return {
         "queue": letters.queue,
         "topic": letters.topic,

@@ -10,7 +10,7 @@ from app.domain.commands import DeadLetterFilter, RequeueRequest
 from app.domain.errors import OperationNotFound
 from app.domain.topology import Operation, OperationStatus
 from app.repository.connection import Row
-from app.repository.dead_letters import Span, Taken, count_dead_letters, requeue_some
+from app.repository.dead_letters import Span, Taken, count_dead_letters, filter_parameters, requeue_some
 from app.repository.session import Session
 
 MOST_AT_ONCE = 100
@@ -35,9 +35,12 @@ async def start_operation(
 
 async def get_operation(session: Session, tenant_id: str, operation_id: str) -> Operation:
     row = await session.row("get_operation", tenant_id=tenant_id, id=operation_id)
+    if row is not None:
+        letters = filter_parameters(_request_of(row).filter)
+        row = await session.row("look_at_operation", tenant_id=tenant_id, operation_id=operation_id, **letters)
     if row is None:
         raise OperationNotFound(operation_id)
-    return await _operation_of(session, tenant_id, row)
+    return _operation_of(row)
 
 
 async def stop_operation(session: Session, tenant_id: str, operation_id: str) -> Operation:
@@ -81,15 +84,14 @@ async def _end(session: Session, row: Row, status: OperationStatus) -> None:
     await session.run("end_operation", tenant_id=row["tenant_id"], id=row["id"], status=status, now=session.now)
 
 
-async def _operation_of(session: Session, tenant_id: str, row: Row) -> Operation:
-    left = await count_dead_letters(session, tenant_id, _request_of(row).filter)
+def _operation_of(row: Row) -> Operation:
     return Operation(
         id=row["id"],
         status=OperationStatus(row["status"]),
         rate_per_second=row["rate_per_second"],
         requeued=row["requeued"],
         skipped=row["skipped"],
-        remaining=left.letters,
+        remaining=row["remaining"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         finished_at=row["finished_at"],

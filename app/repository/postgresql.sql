@@ -753,6 +753,12 @@ VALUES (:tenant_id, :id, 'running', :request, :rate_per_second, 0, 0, 0, :last_i
 -- name: get_operation
 SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
 
+-- name: look_at_operation
+-- An operation and what is left of its dead letters, both of the same moment.
+SELECT o.*, (SELECT count(*) FROM mq_task_dlq AS f WHERE {letters}) AS remaining
+FROM mq_operations AS o
+WHERE o.tenant_id = :tenant_id AND o.id = :operation_id
+
 -- name: lock_operation
 SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
 FOR UPDATE
