@@ -11,6 +11,7 @@ from app.repository.dialect import Dialect
 # The name of a statement, and its parameters.
 Look = Callable[[str, Mapping[str, object]], None]
 Open = Callable[..., AbstractAsyncContextManager[Connection]]
+OPENED_BY = ("transaction", "single_statement")
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,17 @@ class Watched:
 
 def watch(dialect: Dialect, look: Look) -> None:
     """Lets `look` see every statement from now on."""
-    transaction: Open = dialect.transaction
+    for name in OPENED_BY:
+        vars(dialect)[name] = _watching(getattr(dialect, name), look)
 
+
+def _watching(opened: Open, look: Look) -> Open:
     @asynccontextmanager
-    async def watched_transaction(**options: Any) -> AsyncIterator[Connection]:
-        async with transaction(**options) as connection:
+    async def watching(**options: Any) -> AsyncIterator[Connection]:
+        async with opened(**options) as connection:
             yield Watched(connection, look)
 
-    vars(dialect)["transaction"] = watched_transaction
+    return watching
 
 
 @contextmanager
@@ -55,4 +59,5 @@ def watched(dialect: Dialect, look: Look) -> Iterator[None]:
     try:
         yield
     finally:
-        del vars(dialect)["transaction"]
+        for name in OPENED_BY:
+            del vars(dialect)[name]

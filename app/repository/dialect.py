@@ -91,6 +91,13 @@ class Dialect(ABC):
         async with self.connect(write=write) as connection:
             yield SqlalchemyConnection(self, connection)
 
+    @asynccontextmanager
+    async def single_statement(self) -> AsyncIterator[Connection]:
+        """A connection for one statement that is a transaction by itself."""
+        async with self.transaction(write=True) as connection:
+            yield connection
+            await connection.commit()
+
     async def close(self) -> None:
         await self.engine.dispose()
 

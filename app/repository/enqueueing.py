@@ -1,6 +1,7 @@
 """Accepting new tasks: dedupe keys and ids are decided by unique indexes, whoever else enqueues at the same moment."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 from app.domain.errors import TaskExists
 from app.domain.queue import Queue
@@ -67,7 +68,7 @@ class Accepting:
 
     def take(self, batch: Sequence[NewTask]) -> BatchOutcome:
         """All tasks of the batch, or none."""
-        accepted: dict[str, NewTask] = {}
+        taken: dict[str, NewTask] = {}
         by_key: dict[Key, Enqueued] = {}
         outcomes: list[Enqueued] = []
         for task in batch:
@@ -76,13 +77,13 @@ class Accepting:
             if holder is not None:
                 outcomes.append(holder)
                 continue
-            if task.id in self._ids or task.id in self.accepted or task.id in accepted:
+            if task.id in self._ids or task.id in self.accepted or task.id in taken:
                 return TaskExists(task.id)
-            accepted[task.id] = task
-            outcomes.append(_accepted(task, self._session, existed=False))
+            taken[task.id] = task
+            outcomes.append(accepted(task, self._session.now, existed=False))
             if key is not None:
-                by_key[key] = _accepted(task, self._session, existed=True)
-        self.accepted |= accepted
+                by_key[key] = accepted(task, self._session.now, existed=True)
+        self.accepted |= taken
         self._by_key |= by_key
         return outcomes
 
@@ -111,16 +112,16 @@ def _existing(state: TaskState) -> Enqueued:
     return Enqueued(task_id or "", state.queue, state.status, state.available_at, existed=True)
 
 
-def _accepted(task: NewTask, session: Session, *, existed: bool) -> Enqueued:
-    expires_at = task.expiry_at(session.now)
+def accepted(task: NewTask, now: datetime, *, existed: bool) -> Enqueued:
+    expires_at = task.expiry_at(now)
     # A task that comes too late is accepted, and over: the row says so as soon as somebody looks.
-    too_late = expires_at is not None and expires_at <= session.now
-    status = Status.EXPIRED if too_late else _status(task, session)
-    return Enqueued(task.id, task.queue, status, task.due_at(session.now), existed)
+    too_late = expires_at is not None and expires_at <= now
+    status = Status.EXPIRED if too_late else _status(task, now)
+    return Enqueued(task.id, task.queue, status, task.due_at(now), existed)
 
 
-def _status(task: NewTask, session: Session) -> Status:
-    return Status.SCHEDULED if task.due_at(session.now) > session.now else Status.READY
+def _status(task: NewTask, now: datetime) -> Status:
+    return Status.SCHEDULED if task.due_at(now) > now else Status.READY
 
 
 def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, object]:
@@ -139,7 +140,7 @@ def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, object]:
         "priority": task.priority,
         "dedupe_key": task.dedupe_key,
         "dedupe_seconds": task.dedupe_seconds,
-        "status": _status(task, session),
+        "status": _status(task, session.now),
         "max_attempts": queue.settings.max_attempts if task.max_attempts is None else task.max_attempts,
         "available_at": task.due_at(session.now),
         "expires_at": task.expiry_at(session.now),

@@ -17,6 +17,7 @@ from app.repository.postgresql_bell import PostgreSQLBell
 from app.repository.protocol import Bell, MaintenanceRepository, Repository, TopologyRepository
 from app.repository.repository import SqlRepository
 from app.repository.session import AttemptsLostHook, Database
+from app.repository.shortcuts import Shortcuts
 from app.repository.sqlite import SQLite, connect_sqlite
 from app.repository.topology_repository import SqlTopologyRepository
 
@@ -69,7 +70,7 @@ def open_repositories(
         dialect, timeout_seconds=timeout_seconds, attempt_log=attempt_log, on_attempts_lost=on_attempts_lost
     )
     return Repositories(
-        tasks=SqlRepository(database),
+        tasks=SqlRepository(database, Shortcuts(database) if isinstance(dialect, PostgreSQL) else None),
         topology=SqlTopologyRepository(database),
         maintenance=SqlMaintenanceRepository(database),
         bell=PostgreSQLBell(dialect.engine) if isinstance(dialect, PostgreSQL) else None,

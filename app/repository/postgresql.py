@@ -83,6 +83,11 @@ class PostgreSQL(Dialect):
                 if driver.is_in_transaction() and not driver.is_closed():
                     await driver.execute("ROLLBACK")
 
+    @asynccontextmanager
+    async def single_statement(self) -> AsyncIterator[Connection]:
+        async with self._pool.connection() as driver:
+            yield AsyncpgConnection(driver, self._numbered, self.encode)
+
     async def close(self) -> None:
         await self._pool.close()
         await super().close()

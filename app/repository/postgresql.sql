@@ -49,6 +49,37 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
     t.first_leased_at, t.last_worker, m.token_hash, m.token_fate, t.failed_token_hash,
     coalesce(m.error, t.last_error), coalesce(m.error_at, t.last_error_at), t.created_at
 
+-- part: acked
+-- Those of the given leases that are held under their tokens and leave no tombstone: their rows go, and are archived.
+WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
+held AS MATERIALIZED (
+    SELECT t.seq, a.result
+    FROM unnest(CAST(:ids AS text[]), CAST(:token_hashes AS text[]), CAST(:results AS text[]))
+        AS a (id, token_hash, result)
+    JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.id = a.id
+    WHERE t.lease_token_hash = a.token_hash AND t.lease_until > (SELECT now FROM clock)
+        AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
+    ORDER BY t.id
+    FOR UPDATE OF t
+),
+acked AS (
+    DELETE FROM mq_tasks AS t USING held WHERE t.seq = held.seq
+    RETURNING t.*, held.result
+),
+archived AS (
+    INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
+    SELECT t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type,
+        t.meta, t.size, t.priority, t.dedupe_key, t.dedupe_seconds, t.attempts, t.max_attempts, t.available_at,
+        t.expires_at, t.timeout_seconds, t.first_leased_at, t.last_worker, t.lease_token_hash, 'acked',
+        t.failed_token_hash, t.last_error, t.last_error_at, t.created_at, 'done', t.result, clock.now,
+        clock.now + greatest(
+            make_interval(secs => 86400 * CASE WHEN q.id IS NULL THEN :default_history_days ELSE q.history_days END),
+            CASE WHEN q.id IS NULL OR q.history_days IS NOT NULL THEN INTERVAL '1 hour' END
+        )
+    FROM clock CROSS JOIN acked AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+    ORDER BY t.seq
+)
+
 -- part: letters
 f.tenant_id = :tenant_id
     AND (CAST(:queue AS text) IS NULL OR f.queue = :queue)
@@ -420,6 +451,118 @@ FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
     task_id text, queue text, type text, attempt_no int, worker_id text, started_at timestamptz,
     finished_at timestamptz, success boolean, reason text
 )
+
+-- name: enqueue_at_once
+-- New tasks without keys and ids of their callers, if all their queues are there: none, or all of them.
+WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
+queues AS MATERIALIZED (
+    SELECT q.id, q.name, q.max_attempts
+    FROM clock CROSS JOIN mq_queues AS q
+    WHERE q.tenant_id = :tenant_id AND q.name = ANY(CAST(:names AS text[]))
+        AND (q.keep_alive_until IS NULL OR q.keep_alive_until > clock.now)
+),
+accepted AS (
+    INSERT INTO mq_tasks (
+        tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
+        priority, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+        created_at, updated_at
+    )
+    SELECT
+        :tenant_id, q.id, n.id, q.name, n.topic, n.publish_id, n.type, n.payload, n.payload_is_json, n.content_type,
+        n.meta, n.size, n.priority, 0, CASE WHEN due.at > clock.now THEN 'scheduled' ELSE 'ready' END, 0,
+        coalesce(n.max_attempts, q.max_attempts), due.at,
+        coalesce(clock.now + n.ttl, n.expires_at), n.timeout_seconds,
+        clock.now, clock.now
+    FROM clock
+    CROSS JOIN unnest(
+        CAST(:ids AS text[]), CAST(:queues AS text[]), CAST(:topics AS text[]), CAST(:publish_ids AS text[]),
+        CAST(:types AS text[]), CAST(:payloads AS bytea[]), CAST(:are_json AS boolean[]),
+        CAST(:content_types AS text[]), CAST(:metas AS text[]), CAST(:sizes AS int[]), CAST(:priorities AS int[]),
+        CAST(:max_attempts AS int[]), CAST(:delays AS interval[]), CAST(:available_at AS timestamptz[]),
+        CAST(:ttls AS interval[]), CAST(:expires_at AS timestamptz[]), CAST(:timeouts AS float8[])
+    ) WITH ORDINALITY AS n (
+        id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
+        max_attempts, delay, available_at, ttl, expires_at, timeout_seconds, position
+    )
+    JOIN queues AS q ON q.name = n.queue
+    CROSS JOIN LATERAL (
+        SELECT coalesce(n.available_at, clock.now + n.delay) AS at
+    ) AS due
+    WHERE (SELECT count(*) FROM queues) = cardinality(CAST(:names AS text[]))
+    ORDER BY n.position
+    RETURNING 1
+)
+SELECT clock.now, (SELECT count(*) FROM accepted) AS accepted FROM clock
+
+-- name: claim_at_once
+-- Leases the first ready tasks of one queue, if it is open and without limits, and nothing in it is overdue.
+WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
+open_queue AS MATERIALIZED (
+    SELECT q.id, coalesce(CAST(:lease AS interval), make_interval(secs => q.lease_seconds)) AS lease
+    FROM clock CROSS JOIN mq_queues AS q
+    WHERE q.tenant_id = :tenant_id AND q.name = :queue
+        AND NOT q.paused AND q.rate_per_second IS NULL AND q.concurrency_limit IS NULL
+        AND (q.keep_alive_until IS NULL OR q.keep_alive_until > clock.now)
+        AND coalesce(CAST(:lease_seconds AS float8) <= q.max_lease_seconds, true)
+        AND NOT EXISTS (
+            (
+                SELECT FROM mq_tasks AS t
+                WHERE t.queue_id = q.id AND t.status = 'leased' AND t.lease_until <= clock.now
+            )
+            UNION ALL
+            (
+                SELECT FROM mq_tasks AS t
+                WHERE t.queue_id = q.id AND t.status = 'scheduled' AND t.available_at <= clock.now
+            )
+            UNION ALL
+            (
+                SELECT FROM mq_tasks AS t
+                WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready') AND t.expires_at <= clock.now
+            )
+        )
+),
+picked AS MATERIALIZED (
+    SELECT t.seq, t.priority, t.available_at, t.size
+    FROM mq_tasks AS t
+    WHERE t.queue_id = (SELECT id FROM open_queue) AND t.status = 'ready'
+        AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+    ORDER BY t.priority DESC, t.available_at, t.seq
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+),
+numbered AS (
+    SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    FROM picked
+    WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
+)
+UPDATE mq_tasks AS t
+SET status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
+    last_worker = (CAST(:worker_ids AS text[]))[n.position],
+    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
+    lease_until = greatest(clock.now, t.updated_at) + q.lease,
+    leased_at = greatest(clock.now, t.updated_at),
+    first_leased_at = coalesce(t.first_leased_at, greatest(clock.now, t.updated_at)),
+    last_token_hash = NULL, last_token_fate = NULL, updated_at = greatest(clock.now, t.updated_at)
+FROM clock, open_queue AS q, numbered AS n
+WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
+RETURNING clock.now, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+
+-- name: ack_at_once
+{acked}
+SELECT id, queue, lease_token_hash, attempts, available_at FROM acked
+
+-- name: ack_and_log_at_once
+-- The same, with a line for each in the log of attempts.
+{acked},
+logged AS (
+    INSERT INTO mq_task_attempts (
+        tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success
+    )
+    SELECT a.tenant_id, a.id, a.queue, a.type, a.attempts, a.lease_owner, a.leased_at, clock.now, true
+    FROM clock CROSS JOIN acked AS a
+    ORDER BY a.seq
+)
+SELECT id, queue, lease_token_hash, attempts, available_at FROM acked
 
 -- name: find_finished
 -- How these tasks ended, as far as is known, and under which token.

@@ -18,15 +18,19 @@ from app.repository.enqueueing import enqueue_batches, enqueue_many
 from app.repository.reserving import queues_with_work, reserve_many
 from app.repository.session import Database, Scope, Session
 from app.repository.settling import extend_many, settle_many
+from app.repository.shortcuts import Shortcuts
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
 
 
 class SqlRepository:
     """See `protocol.Repository`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, shortcuts: Shortcuts | None) -> None:
         self._database = database
+        self._shortcuts = shortcuts
 
     async def enqueue_many(
         self, tenant_id: str, tasks: Sequence[NewTask], now: datetime | None = None
@@ -37,6 +41,10 @@ class SqlRepository:
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None = None
     ) -> list[list[Enqueued] | TaskExists]:
+        if self._shortcuts is not None:
+            accepted = await self._shortcuts.enqueue_batches(tenant_id, batches, now)
+            if accepted is not None:
+                return [*accepted]
         scope = Scope(tenant_id, {task.queue for batch in batches for task in batch})
         return await self._database.write(lambda session: enqueue_batches(session, scope, batches), now, scope)
 
@@ -44,7 +52,12 @@ class SqlRepository:
         self, requests: Sequence[commands.ReserveRequest], now: datetime | None = None
     ) -> list[commands.Reserved]:
         scope = Scope(requests[0].tenant_id, requests[0].queues)
-        return await self._database.write(lambda session: reserve_many(session, requests), now, scope)
+        by_shortcut = None if self._shortcuts is None else await self._shortcuts.reserve_many(requests, now)
+        return await _complete(
+            requests,
+            by_shortcut,
+            lambda rest: self._database.write(lambda session: reserve_many(session, rest), now, scope),
+        )
 
     async def queues_with_work(self, tenant_id: str, queues: Collection[str], now: datetime | None = None) -> list[str]:
         scope = Scope(tenant_id, queues)
@@ -58,8 +71,13 @@ class SqlRepository:
     async def ack_many(
         self, tenant_id: str, items: Sequence[commands.AckItem], now: datetime | None = None
     ) -> list[commands.SettleOutcome]:
-        return await self._database.write(
-            lambda session: settle_many(session, tenant_id, items, _ack, TokenFate.ACKED), now
+        by_shortcut = None if self._shortcuts is None else await self._shortcuts.ack_many(tenant_id, items, now)
+        return await _complete(
+            items,
+            by_shortcut,
+            lambda rest: self._database.write(
+                lambda session: settle_many(session, tenant_id, rest, _ack, TokenFate.ACKED), now
+            ),
         )
 
     async def nack_many(
@@ -241,6 +259,19 @@ class SqlRepository:
         if not dry_run:
             return await self._database.write(work, now)
         return await self._database.rehearse(work, now)
+
+
+async def _complete(
+    items: Sequence[Item],
+    outcomes: Sequence[Outcome | None] | None,
+    run: Callable[[Sequence[Item]], Awaitable[Sequence[Outcome]]],
+) -> list[Outcome]:
+    """Runs the items that a shortcut has left over, and puts the outcomes together in the order of the items."""
+    if outcomes is None:
+        return list(await run(items))
+    rest = [item for item, outcome in zip(items, outcomes, strict=True) if outcome is None]
+    of_rest = iter(await run(rest) if rest else ())
+    return [next(of_rest) if outcome is None else outcome for outcome in outcomes]
 
 
 def _room(request: commands.RequeueRequest, requeued: int) -> int:

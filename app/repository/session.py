@@ -169,6 +169,20 @@ class Database:
         """Runs work and takes it back, to see what it would do."""
         return await self._run(Work(work, now, ANY, Ending.ROLLBACK))
 
+    async def at_once(self, statement: str, **parameters: object) -> Sequence[Row] | None:
+        """Runs a statement that is a transaction by itself; None if it could not be run and nothing was changed."""
+        sent = False
+        try:
+            async with asyncio.timeout(self._timeout_seconds), self.dialect.single_statement() as connection:
+                sent = True
+                return await connection.fetch(statement, parameters)
+        except self._failures as error:
+            known = isinstance(error, self.dialect.errors) and self.dialect.kind_of(error) is not ErrorKind.UNREACHABLE
+            if known or not sent:
+                return None
+            logger.warning("database unavailable: %s", type(error).__name__)
+            raise Unavailable("The database does not answer.", applied=None) from error
+
     def logs(self, *, success: bool) -> bool | None:
         """Whether attempts that end so are logged; None if they should be, but cannot at the moment."""
         wanted = is_logged(self._attempt_log, success=success)

@@ -1,0 +1,115 @@
+"""PostgreSQL: what is asked for most often, in one statement that is a transaction by itself.
+
+A shortcut does only what is plain. What it leaves over, None among its outcomes, goes the general way, where everything
+is decided that can be decided. So nothing depends on a shortcut but speed.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
+from app.domain.lease_token import lease_token_hash, new_lease_token
+from app.domain.queue import DEFAULT_QUEUE_SETTINGS
+from app.domain.task import Enqueued, NewTask, ReservedTask, Status
+from app.repository.connection import Row
+from app.repository.enqueueing import accepted
+from app.repository.records import live_task_of
+from app.repository.session import Database
+
+
+class Shortcuts:
+    """Enqueue, reserve and ack by one round trip each."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def enqueue_batches(
+        self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None
+    ) -> list[list[Enqueued]] | None:
+        """Accepts tasks without keys and ids of their callers into queues that are there: all, or none."""
+        tasks = [task for batch in batches for task in batch]
+        if any(task.id_is_given or task.dedupe_key is not None for task in tasks):
+            return None
+        names = list({task.queue for task in tasks})
+        rows = await self._database.at_once(
+            "enqueue_at_once", now=now, tenant_id=tenant_id, names=names, **_columns(tasks)
+        )
+        if not rows or not rows[0]["accepted"]:
+            return None
+        return [[accepted(task, rows[0]["now"], existed=False) for task in batch] for batch in batches]
+
+    async def reserve_many(self, requests: Sequence[ReserveRequest], now: datetime | None) -> list[Reserved | None]:
+        """Leases from one queue that is open, has no limits, and in which nothing is overdue."""
+        wish = requests[0]
+        if len(wish.queues) > 1 or wish.types:
+            return [None for _ in requests]
+        owners = [index for index, request in enumerate(requests) for _ in range(request.limit)]
+        tokens = [new_lease_token() for _ in owners]
+        rows = await self._database.at_once(
+            "claim_at_once",
+            now=now,
+            tenant_id=wish.tenant_id,
+            queue=wish.queues[0],
+            lease=None if wish.lease_seconds is None else timedelta(seconds=wish.lease_seconds),
+            lease_seconds=wish.lease_seconds,
+            exclude_ids=list(wish.exclude_ids),
+            limit=len(owners),
+            worker_ids=[requests[index].worker_id or "" for index in owners],
+            token_hashes=[lease_token_hash(token) for token in tokens],
+            max_bytes=wish.max_bytes,
+        )
+        shares: list[list[ReservedTask]] = [[] for _ in requests]
+        in_order = sorted(rows or (), key=lambda row: int(row["position"]))
+        for index, token, row in zip(owners, tokens, in_order, strict=False):
+            shares[index].append(ReservedTask(live_task_of(row), token))
+        return [_reserved(share, in_order) if share else None for share in shares]
+
+    async def ack_many(self, tenant_id: str, items: Sequence[AckItem], now: datetime | None) -> list[Settled | None]:
+        """Acks what is held under its token, unless its dedupe key outlasts it."""
+        log = self._database.logs(success=True)
+        # Where a task is named twice, the one after the other counts.
+        if log is None or len({item.id for item in items}) < len(items):
+            return [None for _ in items]
+        rows = await self._database.at_once(
+            "ack_and_log_at_once" if log else "ack_at_once",
+            now=now,
+            tenant_id=tenant_id,
+            ids=[item.id for item in items],
+            token_hashes=[item.token_hash for item in items],
+            results=[item.result for item in items],
+            default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
+        )
+        acked = {(row["id"], row["lease_token_hash"]): row for row in rows or ()}
+        return [_settled(acked.get((item.id, item.token_hash))) for item in items]
+
+
+def _reserved(share: Sequence[ReservedTask], rows: Sequence[Row]) -> Reserved:
+    # What was last done to a task may be later than when the statement began: its lease begins after that.
+    return Reserved(share, max([rows[0]["now"], *(lease.task.updated_at for lease in share)]))
+
+
+def _settled(row: Row | None) -> Settled | None:
+    return None if row is None else Settled(row["id"], row["queue"], Status.DONE, row["attempts"], row["available_at"])
+
+
+def _columns(tasks: Sequence[NewTask]) -> dict[str, list[object]]:
+    """The tasks as one array for each column."""
+    return {
+        "ids": [task.id for task in tasks],
+        "queues": [task.queue for task in tasks],
+        "topics": [task.topic for task in tasks],
+        "publish_ids": [task.publish_id for task in tasks],
+        "types": [task.type for task in tasks],
+        "payloads": [task.payload.data for task in tasks],
+        "are_json": [task.payload.is_json for task in tasks],
+        "content_types": [task.payload.content_type for task in tasks],
+        "metas": [task.meta for task in tasks],
+        "sizes": [task.size() for task in tasks],
+        "priorities": [task.priority for task in tasks],
+        "max_attempts": [task.max_attempts for task in tasks],
+        "delays": [timedelta(seconds=task.delay_seconds) for task in tasks],
+        "available_at": [task.available_at for task in tasks],
+        "ttls": [None if task.ttl_seconds is None else timedelta(seconds=task.ttl_seconds) for task in tasks],
+        "expires_at": [task.expires_at for task in tasks],
+        "timeouts": [task.timeout_seconds for task in tasks],
+    }
