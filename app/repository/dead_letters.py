@@ -205,6 +205,5 @@ def _filter(letters: DeadLetterFilter) -> dict[str, object]:
         "reason_contains": letters.reason_contains,
         "before": letters.before,
         "after": letters.after,
-        "any_id": letters.ids is None,
-        "ids": list(letters.ids or ()),
+        "ids": None if letters.ids is None else list(letters.ids),
     }
