@@ -433,7 +433,7 @@ ORDER BY seq
 LIMIT :limit
 
 -- name: find_ready
-SELECT t.seq FROM mq_tasks AS t
+SELECT t.seq FROM mq_tasks AS t INDEXED BY ix_mq_tasks_ready
 WHERE t.queue_id IN (SELECT value FROM json_each(:queue_ids)) AND t.status = 'ready' AND +t.seq > :after_seq
     AND t.topic = :topic -- if topic is given
     AND t.type = :type -- if type is given
@@ -441,7 +441,7 @@ ORDER BY +t.seq
 LIMIT :limit
 
 -- name: find_scheduled
-SELECT t.seq FROM mq_tasks AS t
+SELECT t.seq FROM mq_tasks AS t INDEXED BY ix_mq_tasks_scheduled
 WHERE t.queue_id IN (SELECT value FROM json_each(:queue_ids)) AND t.status = 'scheduled' AND +t.seq > :after_seq
     AND t.available_at <= :due_by -- if due_by is given
     AND t.topic = :topic -- if topic is given
@@ -450,7 +450,7 @@ ORDER BY +t.seq
 LIMIT :limit
 
 -- name: find_leased
-SELECT t.seq FROM mq_tasks AS t
+SELECT t.seq FROM mq_tasks AS t INDEXED BY ix_mq_tasks_leased
 WHERE t.queue_id IN (SELECT value FROM json_each(:queue_ids)) AND t.status = 'leased' AND +t.seq > :after_seq
     AND t.lease_until <= :due_by -- if due_by is given
     AND t.queue = :queue -- if queue is given
