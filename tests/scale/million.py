@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -97,7 +98,7 @@ def look(calls: Calls) -> None:
     calls.median_of("statistics of the small queue", 20, lambda: calls.send("GET", "/v1/queues/small/stats"))
     for name, priority in (("last", -1), ("first", 99)):
         calls.send("POST", "/v1/tasks", {"queue": "million", "payload": 0, "id": name, "priority": priority})
-        calls.median_of(f"explain of the {name}", 10, lambda name=name: calls.send("GET", f"/v1/tasks/{name}/explain"))
+        calls.median_of(f"explain of the {name}", 10, partial(calls.send, "GET", f"/v1/tasks/{name}/explain"))
     calls.send("DELETE", "/v1/tasks/first")
     for path in (
         "queue=small",
@@ -106,9 +107,9 @@ def look(calls: Calls) -> None:
         "queue=small&status=ready",
         "type=absent&queue=small",
     ):
-        calls.median_of(f"list ?{path}", 10, lambda path=path: calls.send("GET", f"/v1/tasks?{path}"))
+        calls.median_of(f"list ?{path}", 10, partial(calls.send, "GET", f"/v1/tasks?{path}"))
     for path in ("queue=million&status=done", "queue=small&status=done", "status=done"):
-        calls.median_of(f"list ?{path}", 10, lambda path=path: calls.send("GET", f"/v1/tasks?{path}"))
+        calls.median_of(f"list ?{path}", 10, partial(calls.send, "GET", f"/v1/tasks?{path}"))
 
 
 def take_away(calls: Calls) -> None:
