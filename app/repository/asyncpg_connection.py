@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.repository.connection import Row
 from app.repository.pool import PoolSettings
+from app.repository.statements import leave_out, load_statements, optional_parameters
 
 _COMMENT = re.compile(r"--[^\n]*")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
@@ -33,18 +34,35 @@ class NumberedStatement:
         return f"${self.names.index(match[1]) + 1}"
 
 
+class NumberedStatements:
+    """All statements of a dialect, each with and without the lines of parameters that need not be given."""
+
+    def __init__(self, dialect: str, encode: Encode) -> None:
+        self._encode = encode
+        self._texts = load_statements(dialect)
+        self._optional = {name: optional_parameters(sql) for name, sql in self._texts.items()}
+        self._numbered: dict[tuple[str, frozenset[str]], NumberedStatement] = {}
+
+    def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[str, list[object]]:
+        """A statement's text, and its parameters in order."""
+        absent = frozenset(name for name in self._optional[statement] if parameters[name] is None)
+        numbered = self._numbered.get((statement, absent))
+        if numbered is None:
+            numbered = NumberedStatement(leave_out(self._texts[statement], absent).text)
+            self._numbered[statement, absent] = numbered
+        return numbered.sql, [self._encode(parameters[name]) for name in numbered.names]
+
+
 class AsyncpgConnection:
     """See `Connection`."""
 
-    def __init__(self, driver: Any, statements: Mapping[str, NumberedStatement], encode: Encode) -> None:
+    def __init__(self, driver: Any, statements: NumberedStatements) -> None:
         self.driver = driver
         self._statements = statements
-        self._encode = encode
 
     async def fetch(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Row]:
-        numbered = self._statements[statement]
-        values = [self._encode(parameters[name]) for name in numbered.names]
-        return cast(Sequence[Row], await self.driver.fetch(numbered.sql, *values))
+        sql, values = self._statements.prepare(statement, parameters)
+        return cast(Sequence[Row], await self.driver.fetch(sql, *values))
 
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
         for record in records:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from app.domain.task import Status
 from app.repository.connection import Row
+from app.repository.graves import later, lease_ends
 from app.repository.moving import move_overdue
 from app.repository.opening import bury_queue
 from app.repository.queue_records import queue_of
@@ -26,8 +27,8 @@ async def last_seq(session: Session) -> int:
 async def delete_waiting(session: Session, queue_id: int, last: int) -> int:
     """Deletes some of what waits in a queue, and tells how many."""
     deleted = 0
-    for status in (Status.READY, Status.SCHEDULED):
-        rows = await session.rows("lock_waiting", queue_id=queue_id, status=status, last_seq=last, limit=BATCH)
+    for lock in ("lock_ready", "lock_scheduled"):
+        rows = await session.rows(lock, queue_id=queue_id, last_seq=last, limit=BATCH)
         if rows:
             await session.run("delete_many", seqs=[row["seq"] for row in rows])
         deleted += len(rows)
@@ -90,23 +91,34 @@ async def bury_ended_queues(session: Session) -> int:
     return len(rows)
 
 
-async def clear_graves(session: Session, after_id: int) -> tuple[int, int]:
-    """Deletes some of what the next few of the queues that are gone have left; and tells where those end.
+async def clear_graves(session: Session) -> int:
+    """Deletes some of what a few of the queues that are gone have left, and tells whether there may be more.
 
     Leased tasks stay until they are settled or lost.
     """
-    cleared = 0
     everything = await last_seq(session)
-    graves = await session.rows("list_graves", after_id=after_id, limit=GRAVES_AT_ONCE)
+    graves = await session.rows("lock_graves_to_clear", now=session.now, limit=GRAVES_AT_ONCE)
+    cleared, empty = 0, []
     for grave in graves:
         queue_id = grave["queue_id"]
         done = await move_overdue(session, grave["tenant_id"], [queue_id])
         done += await delete_waiting(session, queue_id, everything)
         cleared += done
-        leased = await session.rows("count_leased", queue_ids=[queue_id], now=session.now)
-        if not done and not leased and grave["deleted_at"] <= session.now - GRAVE_AGE:
-            await session.run("delete_grave", queue_id=queue_id)
-    return cleared, graves[-1]["queue_id"] if len(graves) == GRAVES_AT_ONCE else 0
+        empty += [] if done else [grave]
+    await _close_graves(session, empty)
+    return cleared or int(len(graves) == GRAVES_AT_ONCE)
+
+
+async def _close_graves(session: Session, graves: Sequence[Row]) -> None:
+    """Graves with nothing to clear away: old ones go, the others are looked at again later."""
+    if not graves:
+        return
+    ends = await lease_ends(session, graves)
+    for grave in graves:
+        if grave["queue_id"] not in ends and grave["deleted_at"] <= session.now - GRAVE_AGE:
+            await session.run("delete_grave", queue_id=grave["queue_id"])
+    looks = later(graves, ends, session.now)
+    await session.run_each("clear_grave_later", [{"queue_id": look["queue_id"], "at": look["at"]} for look in looks])
 
 
 async def overdue_queues(session: Session, after_id: int, limit: int) -> tuple[dict[str, list[int]], int]:

@@ -207,6 +207,5 @@ def filter_parameters(letters: DeadLetterFilter) -> dict[str, object]:
         "reason_contains": letters.reason_contains,
         "before": letters.before,
         "after": letters.after,
-        "any_id": letters.ids is None,
-        "ids": list(letters.ids or ()),
+        "ids": None if letters.ids is None else list(letters.ids),
     }

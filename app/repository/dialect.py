@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.domain.commands import ReserveRequest
 from app.repository.connection import Connection, Row, SqlalchemyConnection
 from app.repository.pool import PoolSettings
-from app.repository.statements import load_statements
+from app.repository.statements import leave_out, load_statements, optional_parameters
 
 if TYPE_CHECKING:
     from app.repository.session import Session
@@ -77,6 +77,9 @@ class Dialect(ABC):
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         self.engine = engine
         self.statements = load_statements(self.name)
+        self._optional = {
+            name: optional for name, sql in self.statements.items() if (optional := optional_parameters(sql))
+        }
 
     @asynccontextmanager
     async def connect(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
@@ -107,7 +110,12 @@ class Dialect(ABC):
 
     def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
         """A named statement and its parameters as the driver takes them."""
-        return self.statements[statement], {name: self.encode(value) for name, value in parameters.items()}
+        sql, optional = self.statements[statement], self._optional.get(statement)
+        if optional:
+            absent = frozenset(name for name in optional if parameters[name] is None)
+            sql = leave_out(sql, absent)
+            parameters = {name: value for name, value in parameters.items() if name not in absent}
+        return sql, {name: self.encode(value) for name, value in parameters.items()}
 
     @abstractmethod
     def encode(self, value: object) -> object:

@@ -15,7 +15,6 @@ class SqlMaintenanceRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._after_id = 0
-        self._grave_id = 0
 
     async def move_overdue(self, now: datetime | None = None) -> int:
         """Moves what time has changed in the next few of all queues: lost leases, due and expired tasks."""
@@ -33,12 +32,7 @@ class SqlMaintenanceRepository:
         return await self._database.write(cleaning.bury_ended_queues, now)
 
     async def clear_graves(self, now: datetime | None = None) -> int:
-        """Clears away what the next few of the queues that are gone have left."""
-        after_id = self._grave_id
-        cleared, last_id = await self._database.write(lambda session: cleaning.clear_graves(session, after_id), now)
-        self._grave_id = after_id if cleared else last_id
-        # As long as there are graves to look at, there may be something to do.
-        return cleared or int(last_id > 0)
+        return await self._database.write(cleaning.clear_graves, now)
 
     async def drop_old_tombstones(self, now: datetime | None = None) -> int:
         return await self._database.write(cleaning.drop_old_tombstones, now)

@@ -31,6 +31,17 @@ t.seq, t.queue_id, t.size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
+-- part: state_by_now
+CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
+    CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
+    CASE
+        WHEN t.lease_until > :now THEN 'leased'
+        WHEN t.status = 'leased' AND t.max_attempts > 0 AND t.attempts >= t.max_attempts THEN 'dead'
+        WHEN t.expires_at <= :now THEN 'expired'
+        WHEN t.available_at <= :now THEN 'ready'
+        ELSE 'scheduled'
+    END AS status
+
 -- part: finished_task
 f.id AS row_id, f.tenant_id, f.task_id AS id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
     f.content_type, f.meta, f.priority, f.dedupe_key, f.attempts, f.max_attempts, f.available_at, f.expires_at,
@@ -54,13 +65,13 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
 
 -- part: letters
 f.tenant_id = :tenant_id
-    AND (:queue IS NULL OR f.queue = :queue)
-    AND (:topic IS NULL OR f.topic = :topic)
-    AND (:type IS NULL OR f.type = :type)
-    AND (:reason_contains IS NULL OR locate(:reason_contains, f.reason) > 0)
-    AND (:before IS NULL OR f.failed_at < :before)
-    AND (:after IS NULL OR f.failed_at > :after)
-    AND (:any_id OR f.task_id IN :ids)
+    AND f.queue = :queue -- if queue is given
+    AND f.topic = :topic -- if topic is given
+    AND f.type = :type -- if type is given
+    AND locate(:reason_contains, f.reason) > 0 -- if reason_contains is given
+    AND f.failed_at < :before -- if before is given
+    AND f.failed_at > :after -- if after is given
+    AND f.task_id IN :ids -- if ids is given
 
 -- name: open
 -- The one instant at which everything in a transaction happens, and the queues that it is about.
@@ -90,8 +101,9 @@ VALUES (
 )
 
 -- name: insert_grave
-INSERT INTO mq_queue_graves (queue_id, tenant_id, ended_at, deleted_at)
-SELECT id, tenant_id, least(coalesce(keep_alive_until, :now), :now), :now FROM mq_queues WHERE id = :queue_id
+INSERT INTO mq_queue_graves (queue_id, tenant_id, ended_at, deleted_at, look_at, clear_at, has_leases)
+SELECT id, tenant_id, least(coalesce(keep_alive_until, :now), :now), :now, :now, :now, true
+FROM mq_queues WHERE id = :queue_id
 
 -- name: delete_queue
 DELETE FROM mq_queues WHERE id = :queue_id
@@ -274,9 +286,12 @@ GROUP BY queue_id
 
 -- name: queues_with_ready
 SELECT q.id AS queue_id FROM mq_queues AS q
-WHERE q.id IN :queue_ids AND EXISTS (
-    SELECT 1 FROM mq_tasks AS t WHERE t.queue_id = q.id AND t.status = 'ready'
-)
+-- Not EXISTS, which would read all of the ready tasks at once.
+WHERE q.id IN :queue_ids AND (
+    SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+    WHERE t.queue_id = q.id AND t.status = 'ready'
+    LIMIT 1
+) IS NOT NULL
 
 -- name: set_rate_left
 UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :queue_id
@@ -367,38 +382,71 @@ WHERE f.tenant_id = :tenant_id AND f.task_id = :id
 ORDER BY finished_at DESC, row_id DESC
 LIMIT 1
 
+-- name: span_of_tasks
+-- The first of the rows behind one, and the last of all.
+SELECT
+    (SELECT min(seq) FROM mq_tasks WHERE seq > :after_seq) AS first_seq, (SELECT max(seq) FROM mq_tasks) AS last_seq
+
 -- name: list_live
--- Live tasks in order of acceptance, each in the state that it has by now.
+-- Live tasks in order of acceptance, each in the state that it has by now, out of a span of rows.
 SELECT * FROM (
     SELECT {live_task},
-        CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
-        CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
-        CASE
-            WHEN t.lease_until > :now THEN 'leased'
-            WHEN t.status = 'leased' AND t.max_attempts > 0 AND t.attempts >= t.max_attempts THEN 'dead'
-            WHEN t.expires_at <= :now THEN 'expired'
-            WHEN t.available_at <= :now THEN 'ready'
-            ELSE 'scheduled'
-        END AS status
+    {state_by_now}
     FROM {tasks}
-    WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+    WHERE t.seq > :after_seq AND t.seq <= :until_seq AND t.tenant_id = :tenant_id AND t.id IS NOT NULL
         AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
-        AND (:queue IS NULL OR t.queue = :queue)
-        AND (:topic IS NULL OR t.topic = :topic)
-        AND (:type IS NULL OR t.type = :type)
+        AND t.queue = :queue -- if queue is given
+        AND t.topic = :topic -- if topic is given
+        AND t.type = :type -- if type is given
 ) AS live
-WHERE status IN ('scheduled', 'ready', 'leased') AND (:status IS NULL OR status = :status)
+WHERE status IN ('scheduled', 'ready', 'leased')
+    AND status = :status -- if status is given
 ORDER BY seq
 LIMIT :limit
+
+-- name: find_ready
+SELECT t.seq FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+WHERE t.queue_id IN :queue_ids AND t.status = 'ready' AND t.seq > :after_seq
+    AND t.topic = :topic -- if topic is given
+    AND t.type = :type -- if type is given
+ORDER BY t.seq
+LIMIT :limit
+
+-- name: find_scheduled
+SELECT t.seq FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
+WHERE t.queue_id IN :queue_ids AND t.status = 'scheduled' AND t.seq > :after_seq
+    AND t.available_at <= :due_by -- if due_by is given
+    AND t.topic = :topic -- if topic is given
+    AND t.type = :type -- if type is given
+ORDER BY t.seq
+LIMIT :limit
+
+-- name: find_leased
+SELECT t.seq FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+WHERE t.queue_id IN :queue_ids AND t.status = 'leased' AND t.seq > :after_seq
+    AND t.lease_until <= :due_by -- if due_by is given
+    AND t.queue = :queue -- if queue is given
+    AND t.topic = :topic -- if topic is given
+    AND t.type = :type -- if type is given
+ORDER BY t.seq
+LIMIT :limit
+
+-- name: read_live
+SELECT {live_task},
+{state_by_now}
+FROM {tasks}
+WHERE t.seq IN :seqs
+    AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
+ORDER BY t.seq
 
 -- name: list_finished
 SELECT {finished_task}, f.status, f.result, f.finished_at
 FROM mq_task_history AS f
 WHERE f.tenant_id = :tenant_id AND f.status = :status
-    AND (:queue IS NULL OR f.queue = :queue)
-    AND (:topic IS NULL OR f.topic = :topic)
-    AND (:type IS NULL OR f.type = :type)
-    AND (:after_at IS NULL OR (f.finished_at, f.id) < (:after_at, :after_id))
+    AND f.queue = :queue -- if queue is given
+    AND f.topic = :topic -- if topic is given
+    AND f.type = :type -- if type is given
+    AND f.finished_at <= :after_at AND (f.finished_at < :after_at OR f.id < :after_id) -- if after_at is given
 ORDER BY f.finished_at DESC, f.id DESC
 LIMIT :limit
 
@@ -422,7 +470,7 @@ WHERE seq = :seq
 SELECT {finished_task}, f.reason, f.failed_at
 FROM mq_task_dlq AS f
 WHERE {letters}
-    AND (:after_at IS NULL OR (f.failed_at, f.id) < (:after_at, :after_id))
+    AND f.failed_at <= :after_at AND (f.failed_at < :after_at OR f.id < :after_id) -- if after_at is given
 ORDER BY f.failed_at DESC, f.id DESC
 LIMIT :limit
 
@@ -442,7 +490,8 @@ FOR UPDATE
 -- Some dead letters, oldest first, locked; those that somebody else is moving are left to them.
 SELECT f.id AS row_id, f.task_id, f.queue, f.dedupe_key, f.attempts, f.max_attempts, f.expires_at, f.created_at
 FROM mq_task_dlq AS f
-WHERE {letters} AND f.id > :after_id AND f.id <= :last_id
+WHERE {letters}
+    AND f.id > :after_id AND f.id <= :last_id
 ORDER BY f.id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
@@ -519,10 +568,18 @@ WHERE tenant_id = :tenant_id AND name > :after_name
 ORDER BY name
 LIMIT :limit
 
--- name: lock_waiting
--- What waits in a queue, locked; what somebody is reserving is left to them.
+-- name: lock_ready
+-- What is ready in a queue, locked; what somebody is reserving is left to them.
 SELECT t.seq FROM mq_tasks AS t
-WHERE t.queue_id = :queue_id AND t.status = :status AND t.seq <= :last_seq
+WHERE t.queue_id = :queue_id AND t.status = 'ready' AND t.seq <= :last_seq
+ORDER BY t.priority DESC, t.available_at, t.seq
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: lock_scheduled
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = :queue_id AND t.status = 'scheduled' AND t.seq <= :last_seq
+ORDER BY t.available_at
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -533,6 +590,7 @@ SELECT coalesce(max(seq), 0) AS last_seq FROM mq_tasks
 -- Finished tasks of a queue that ended before a moment.
 SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
 WHERE tenant_id = :tenant_id AND queue = :queue AND status = :status AND finished_at <= :before
+ORDER BY finished_at, id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -597,32 +655,40 @@ ORDER BY priority DESC
 -- How many ready tasks of the queue come before this one, counted up to a bound.
 SELECT count(*) AS ahead
 FROM (
-    SELECT 1 FROM mq_tasks
-    WHERE queue_id = :queue_id AND status = 'ready'
-        AND (priority > :priority OR priority = :priority AND (available_at, seq) < (:available_at, :seq))
+    (
+        SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' AND priority > :priority LIMIT :bound
+    )
+    UNION ALL
+    (
+        SELECT 1 FROM mq_tasks
+        WHERE queue_id = :queue_id AND status = 'ready' AND priority = :priority AND available_at < :available_at
+        LIMIT :bound
+    )
+    UNION ALL
+    (
+        SELECT 1 FROM mq_tasks
+        WHERE queue_id = :queue_id AND status = 'ready' AND priority = :priority AND available_at = :available_at
+            AND seq < :seq
+        LIMIT :bound
+    )
     LIMIT :bound
 ) AS counted
 
 -- name: queues_with_overdue
--- Those of the queues in which time has changed something that nobody has moved yet.
-SELECT DISTINCT o.tenant_id, o.id AS queue_id FROM mq_queues AS o
-JOIN (
-    SELECT q.id FROM mq_queues AS q
-    WHERE q.id IN :queue_ids AND (
-        EXISTS (
-            SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_leased)
-            WHERE t.queue_id = q.id AND t.lease_until <= :now
-        )
-        OR EXISTS (
-            SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
-            WHERE t.queue_id = q.id AND t.status = 'scheduled' AND t.available_at <= :now
-        )
-        OR EXISTS (
-            SELECT 1 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_expiring)
-            WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready') AND t.expires_at <= :now
-        )
-    )
-) AS overdue ON overdue.id = o.id
+-- Those of the queues in which time has changed something that nobody has moved yet; the first of each kind tells.
+SELECT DISTINCT q.tenant_id, q.id AS queue_id
+FROM (
+    SELECT queue_id, min(lease_until) AS at FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
+    WHERE queue_id IN :queue_ids GROUP BY queue_id
+    UNION ALL
+    SELECT queue_id, min(available_at) FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
+    WHERE queue_id IN :queue_ids AND status = 'scheduled' GROUP BY queue_id
+    UNION ALL
+    SELECT queue_id, min(expires_at) FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
+    WHERE queue_id IN :queue_ids GROUP BY queue_id
+) AS first
+JOIN mq_queues AS q ON q.id = first.queue_id
+WHERE first.at <= :now
 
 -- name: next_queue_ids
 -- The next few of anybody's queues.
@@ -633,21 +699,43 @@ SELECT id FROM mq_queues WHERE id > :after_id ORDER BY id LIMIT :limit
 SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.keep_alive_until LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
--- name: list_graves
+-- name: lock_graves_to_clear
+-- Graves of anybody in which something may be left.
 SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves
-WHERE queue_id > :after_id
-ORDER BY queue_id
+WHERE clear_at <= :now
+ORDER BY clear_at
 LIMIT :limit
+FOR UPDATE SKIP LOCKED
 
--- name: list_graves_of_tenant
-SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id
+-- name: lock_graves_to_look_at
+-- Graves of a tenant in which time may have changed something.
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves
+WHERE tenant_id = :tenant_id AND look_at <= :now
+ORDER BY look_at
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: list_graves_with_leases
+SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id AND has_leases
+
+-- name: next_lease_ends
+-- When the first of the leases in each of these queues ends.
+SELECT queue_id, min(lease_until) AS lease_until FROM mq_tasks
+WHERE queue_id IN :queue_ids AND status = 'leased'
+GROUP BY queue_id
+
+-- name: look_at_grave_later
+UPDATE mq_queue_graves SET look_at = :at, has_leases = :has_leases WHERE queue_id = :queue_id
+
+-- name: clear_grave_later
+UPDATE mq_queue_graves SET clear_at = :at WHERE queue_id = :queue_id
 
 -- name: delete_grave
 DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones
 -- Dedupe keys that are held no longer.
-SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now LIMIT :limit
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now ORDER BY dedupe_until LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: queues_with_dlq_days
@@ -656,6 +744,7 @@ SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS N
 -- name: lock_old_dead_letters
 SELECT id AS row_id, tenant_id, task_id, failed_at AS finished_at FROM mq_task_dlq
 WHERE tenant_id = :tenant_id AND queue = :queue AND failed_at <= :before
+ORDER BY failed_at, id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -671,7 +760,10 @@ SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
 
 -- name: look_at_operation
 -- An operation and what is left of its dead letters, both of the same moment.
-SELECT o.*, (SELECT count(*) FROM mq_task_dlq AS f WHERE {letters}) AS remaining
+SELECT o.*, (
+    SELECT count(*) FROM mq_task_dlq AS f
+    WHERE {letters}
+) AS remaining
 FROM mq_operations AS o
 WHERE o.tenant_id = :tenant_id AND o.id = :operation_id
 

@@ -14,12 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.domain.commands import ReserveRequest
 from app.domain.lease_token import lease_token_hash
-from app.repository.asyncpg_connection import AsyncpgConnection, AsyncpgPool, NumberedStatement
+from app.repository.asyncpg_connection import AsyncpgConnection, AsyncpgPool, NumberedStatements
 from app.repository.connection import Connection, Row
 from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, UnsuitableServer
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
-from app.repository.statements import read_statements
 
 # Any number will do, as long as all replicas take the same.
 MIGRATION_LOCK = 0x4C656173654D51
@@ -71,14 +70,14 @@ class PostgreSQL(Dialect):
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         super().__init__(engine, pool)
         self._pool = AsyncpgPool(engine, pool, driver_options(pool))
-        self._numbered = {name: NumberedStatement(sql) for name, sql in read_statements(self.name).items()}
+        self.numbered = NumberedStatements(self.name, self.encode)
 
     @asynccontextmanager
     async def transaction(self, *, write: bool) -> AsyncIterator[Connection]:
         async with self._pool.connection() as driver:
             await driver.execute("BEGIN")
             try:
-                yield AsyncpgConnection(driver, self._numbered, self.encode)
+                yield AsyncpgConnection(driver, self.numbered)
             finally:
                 if driver.is_in_transaction() and not driver.is_closed():
                     await driver.execute("ROLLBACK")
@@ -86,7 +85,7 @@ class PostgreSQL(Dialect):
     @asynccontextmanager
     async def single_statement(self) -> AsyncIterator[Connection]:
         async with self._pool.connection() as driver:
-            yield AsyncpgConnection(driver, self._numbered, self.encode)
+            yield AsyncpgConnection(driver, self.numbered)
 
     async def close(self) -> None:
         await self._pool.close()

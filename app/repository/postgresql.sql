@@ -31,6 +31,17 @@ t.seq, t.queue_id, t.size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
+-- part: state_by_now
+CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
+    CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
+    CASE
+        WHEN t.lease_until > :now THEN 'leased'
+        WHEN t.status = 'leased' AND t.max_attempts > 0 AND t.attempts >= t.max_attempts THEN 'dead'
+        WHEN t.expires_at <= :now THEN 'expired'
+        WHEN t.available_at <= :now THEN 'ready'
+        ELSE 'scheduled'
+    END AS status
+
 -- part: finished_task
 f.id AS row_id, f.tenant_id, f.task_id AS id, f.queue, f.topic, f.publish_id, f.type, f.payload, f.payload_is_json,
     f.content_type, f.meta, f.priority, f.dedupe_key, f.attempts, f.max_attempts, f.available_at, f.expires_at,
@@ -82,13 +93,13 @@ archived AS (
 
 -- part: letters
 f.tenant_id = :tenant_id
-    AND (CAST(:queue AS text) IS NULL OR f.queue = :queue)
-    AND (CAST(:topic AS text) IS NULL OR f.topic = :topic)
-    AND (CAST(:type AS text) IS NULL OR f.type = :type)
-    AND (CAST(:reason_contains AS text) IS NULL OR strpos(f.reason, :reason_contains) > 0)
-    AND (CAST(:before AS timestamptz) IS NULL OR f.failed_at < :before)
-    AND (CAST(:after AS timestamptz) IS NULL OR f.failed_at > :after)
-    AND (:any_id OR f.task_id = ANY(CAST(:ids AS text[])))
+    AND f.queue = :queue -- if queue is given
+    AND f.topic = :topic -- if topic is given
+    AND f.type = :type -- if type is given
+    AND strpos(f.reason, :reason_contains) > 0 -- if reason_contains is given
+    AND f.failed_at < :before -- if before is given
+    AND f.failed_at > :after -- if after is given
+    AND f.task_id = ANY(CAST(:ids AS text[])) -- if ids is given
 
 -- name: open
 -- The one instant at which everything in a transaction happens, and the queues that it is about.
@@ -118,8 +129,9 @@ VALUES (
 )
 
 -- name: insert_grave
-INSERT INTO mq_queue_graves (queue_id, tenant_id, ended_at, deleted_at)
-SELECT id, tenant_id, least(coalesce(keep_alive_until, CAST(:now AS timestamptz)), :now), CAST(:now AS timestamptz)
+INSERT INTO mq_queue_graves (queue_id, tenant_id, ended_at, deleted_at, look_at, clear_at, has_leases)
+SELECT id, tenant_id, least(coalesce(keep_alive_until, CAST(:now AS timestamptz)), :now), CAST(:now AS timestamptz),
+    CAST(:now AS timestamptz), CAST(:now AS timestamptz), true
 FROM mq_queues WHERE id = :queue_id
 
 -- name: delete_queue
@@ -592,38 +604,71 @@ WHERE f.tenant_id = :tenant_id AND f.task_id = :id
 ORDER BY finished_at DESC, row_id DESC
 LIMIT 1
 
+-- name: span_of_tasks
+-- The first of the rows behind one, and the last of all.
+SELECT
+    (SELECT min(seq) FROM mq_tasks WHERE seq > :after_seq) AS first_seq, (SELECT max(seq) FROM mq_tasks) AS last_seq
+
 -- name: list_live
--- Live tasks in order of acceptance, each in the state that it has by now.
+-- Live tasks in order of acceptance, each in the state that it has by now, out of a span of rows.
 SELECT * FROM (
     SELECT {live_task},
-        CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
-        CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
-        CASE
-            WHEN t.lease_until > :now THEN 'leased'
-            WHEN t.status = 'leased' AND t.max_attempts > 0 AND t.attempts >= t.max_attempts THEN 'dead'
-            WHEN t.expires_at <= :now THEN 'expired'
-            WHEN t.available_at <= :now THEN 'ready'
-            ELSE 'scheduled'
-        END AS status
+    {state_by_now}
     FROM {tasks}
-    WHERE t.tenant_id = :tenant_id AND t.id IS NOT NULL AND t.seq > :after_seq
+    WHERE t.seq > :after_seq AND t.seq <= :until_seq AND t.tenant_id = :tenant_id AND t.id IS NOT NULL
         AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
-        AND (CAST(:queue AS text) IS NULL OR t.queue = :queue)
-        AND (CAST(:topic AS text) IS NULL OR t.topic = :topic)
-        AND (CAST(:type AS text) IS NULL OR t.type = :type)
+        AND t.queue = :queue -- if queue is given
+        AND t.topic = :topic -- if topic is given
+        AND t.type = :type -- if type is given
 ) AS live
-WHERE status IN ('scheduled', 'ready', 'leased') AND (CAST(:status AS text) IS NULL OR status = :status)
+WHERE status IN ('scheduled', 'ready', 'leased')
+    AND status = :status -- if status is given
 ORDER BY seq
 LIMIT :limit
+
+-- name: find_ready
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = ANY(CAST(:queue_ids AS bigint[])) AND t.status = 'ready' AND t.seq + 0 > :after_seq
+    AND t.topic = :topic -- if topic is given
+    AND t.type = :type -- if type is given
+ORDER BY t.seq + 0
+LIMIT :limit
+
+-- name: find_scheduled
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = ANY(CAST(:queue_ids AS bigint[])) AND t.status = 'scheduled' AND t.seq + 0 > :after_seq
+    AND t.available_at <= :due_by -- if due_by is given
+    AND t.topic = :topic -- if topic is given
+    AND t.type = :type -- if type is given
+ORDER BY t.seq + 0
+LIMIT :limit
+
+-- name: find_leased
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = ANY(CAST(:queue_ids AS bigint[])) AND t.status = 'leased' AND t.seq + 0 > :after_seq
+    AND t.lease_until <= :due_by -- if due_by is given
+    AND t.queue = :queue -- if queue is given
+    AND t.topic = :topic -- if topic is given
+    AND t.type = :type -- if type is given
+ORDER BY t.seq + 0
+LIMIT :limit
+
+-- name: read_live
+SELECT {live_task},
+{state_by_now}
+FROM {tasks}
+WHERE t.seq = ANY(CAST(:seqs AS bigint[]))
+    AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
+ORDER BY t.seq
 
 -- name: list_finished
 SELECT {finished_task}, f.status, f.result, f.finished_at
 FROM mq_task_history AS f
 WHERE f.tenant_id = :tenant_id AND f.status = :status
-    AND (CAST(:queue AS text) IS NULL OR f.queue = :queue)
-    AND (CAST(:topic AS text) IS NULL OR f.topic = :topic)
-    AND (CAST(:type AS text) IS NULL OR f.type = :type)
-    AND (CAST(:after_at AS timestamptz) IS NULL OR (f.finished_at, f.id) < (:after_at, CAST(:after_id AS bigint)))
+    AND f.queue = :queue -- if queue is given
+    AND f.topic = :topic -- if topic is given
+    AND f.type = :type -- if type is given
+    AND (f.finished_at, f.id) < (:after_at, CAST(:after_id AS bigint)) -- if after_at is given
 ORDER BY f.finished_at DESC, f.id DESC
 LIMIT :limit
 
@@ -647,7 +692,7 @@ WHERE seq = :seq
 SELECT {finished_task}, f.reason, f.failed_at
 FROM mq_task_dlq AS f
 WHERE {letters}
-    AND (CAST(:after_at AS timestamptz) IS NULL OR (f.failed_at, f.id) < (:after_at, CAST(:after_id AS bigint)))
+    AND (f.failed_at, f.id) < (:after_at, CAST(:after_id AS bigint)) -- if after_at is given
 ORDER BY f.failed_at DESC, f.id DESC
 LIMIT :limit
 
@@ -667,7 +712,8 @@ FOR UPDATE
 -- Some dead letters, oldest first, locked; those that somebody else is moving are left to them.
 SELECT f.id AS row_id, f.task_id, f.queue, f.dedupe_key, f.attempts, f.max_attempts, f.expires_at, f.created_at
 FROM mq_task_dlq AS f
-WHERE {letters} AND f.id > :after_id AND f.id <= :last_id
+WHERE {letters}
+    AND f.id > :after_id AND f.id <= :last_id
 ORDER BY f.id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
@@ -745,10 +791,18 @@ WHERE tenant_id = :tenant_id AND name > :after_name
 ORDER BY name
 LIMIT :limit
 
--- name: lock_waiting
--- What waits in a queue, locked; what somebody is reserving is left to them.
+-- name: lock_ready
+-- What is ready in a queue, locked; what somebody is reserving is left to them.
 SELECT t.seq FROM mq_tasks AS t
-WHERE t.queue_id = :queue_id AND t.status = :status AND t.seq <= :last_seq
+WHERE t.queue_id = :queue_id AND t.status = 'ready' AND t.seq <= :last_seq
+ORDER BY t.priority DESC, t.available_at, t.seq
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: lock_scheduled
+SELECT t.seq FROM mq_tasks AS t
+WHERE t.queue_id = :queue_id AND t.status = 'scheduled' AND t.seq <= :last_seq
+ORDER BY t.available_at
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -759,6 +813,7 @@ SELECT coalesce(max(seq), 0) AS last_seq FROM mq_tasks
 -- Finished tasks of a queue that ended before a moment.
 SELECT id AS row_id, tenant_id, task_id, finished_at FROM mq_task_history
 WHERE tenant_id = :tenant_id AND queue = :queue AND status = :status AND finished_at <= :before
+ORDER BY finished_at, id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -782,36 +837,58 @@ WHERE a.tenant_id = f.tenant_id AND a.task_id = f.task_id AND a.started_at <= f.
 -- name: count_of_queue
 -- How many tasks there are in each state, counted up to a bound.
 SELECT 'ready' AS status, count(*) AS tasks
-FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
+    ORDER BY priority DESC, available_at, seq
+    LIMIT :bound
+) AS counted
 UNION ALL
 SELECT 'scheduled', count(*)
-FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled' LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled'
+    ORDER BY available_at
+    LIMIT :bound
+) AS counted
 UNION ALL
 SELECT 'leased', count(*)
-FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased' LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased'
+    ORDER BY lease_until
+    LIMIT :bound
+) AS counted
 UNION ALL
 SELECT 'done', count(*)
 FROM (
-    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done' LIMIT :bound
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done'
+    ORDER BY finished_at
+    LIMIT :bound
 ) AS counted
 UNION ALL
 SELECT 'expired', count(*)
 FROM (
-    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired' LIMIT :bound
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired'
+    ORDER BY finished_at
+    LIMIT :bound
 ) AS counted
 UNION ALL
 SELECT 'cancelled', count(*)
 FROM (
-    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled' LIMIT :bound
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled'
+    ORDER BY finished_at
+    LIMIT :bound
 ) AS counted
 UNION ALL
 SELECT 'dead', count(*)
-FROM (SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue ORDER BY failed_at LIMIT :bound
+) AS counted
 
 -- name: count_ready_by_priority
 SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
 FROM (
-    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound
+    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
+    ORDER BY priority DESC, available_at, seq
+    LIMIT :bound
 ) AS counted
 GROUP BY priority
 ORDER BY priority DESC
@@ -820,9 +897,19 @@ ORDER BY priority DESC
 -- How many ready tasks of the queue come before this one, counted up to a bound.
 SELECT count(*) AS ahead
 FROM (
-    SELECT 1 FROM mq_tasks
-    WHERE queue_id = :queue_id AND status = 'ready'
-        AND (priority > :priority OR priority = :priority AND (available_at, seq) < (:available_at, :seq))
+    (
+        SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' AND priority > :priority
+        ORDER BY priority DESC, available_at, seq
+        LIMIT :bound
+    )
+    UNION ALL
+    (
+        SELECT 1 FROM mq_tasks
+        WHERE queue_id = :queue_id AND status = 'ready' AND priority = :priority
+            AND (available_at, seq) < (:available_at, :seq)
+        ORDER BY available_at, seq
+        LIMIT :bound
+    )
     LIMIT :bound
 ) AS counted
 
@@ -860,21 +947,43 @@ SELECT id FROM mq_queues WHERE id > :after_id ORDER BY id LIMIT :limit
 SELECT {queue} FROM mq_queues AS q WHERE q.keep_alive_until <= :now ORDER BY q.keep_alive_until LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
--- name: list_graves
+-- name: lock_graves_to_clear
+-- Graves of anybody in which something may be left.
 SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves
-WHERE queue_id > :after_id
-ORDER BY queue_id
+WHERE clear_at <= :now
+ORDER BY clear_at
 LIMIT :limit
+FOR UPDATE SKIP LOCKED
 
--- name: list_graves_of_tenant
-SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id
+-- name: lock_graves_to_look_at
+-- Graves of a tenant in which time may have changed something.
+SELECT queue_id, tenant_id, deleted_at FROM mq_queue_graves
+WHERE tenant_id = :tenant_id AND look_at <= :now
+ORDER BY look_at
+LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: list_graves_with_leases
+SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id AND has_leases
+
+-- name: next_lease_ends
+-- When the first of the leases in each of these queues ends.
+SELECT queue_id, min(lease_until) AS lease_until FROM mq_tasks
+WHERE queue_id = ANY(CAST(:queue_ids AS bigint[])) AND status = 'leased'
+GROUP BY queue_id
+
+-- name: look_at_grave_later
+UPDATE mq_queue_graves SET look_at = :at, has_leases = :has_leases WHERE queue_id = :queue_id
+
+-- name: clear_grave_later
+UPDATE mq_queue_graves SET clear_at = :at WHERE queue_id = :queue_id
 
 -- name: delete_grave
 DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones
 -- Dedupe keys that are held no longer.
-SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now LIMIT :limit
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now ORDER BY dedupe_until LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: queues_with_dlq_days
@@ -883,6 +992,7 @@ SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS N
 -- name: lock_old_dead_letters
 SELECT id AS row_id, tenant_id, task_id, failed_at AS finished_at FROM mq_task_dlq
 WHERE tenant_id = :tenant_id AND queue = :queue AND failed_at <= :before
+ORDER BY failed_at, id
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -898,7 +1008,10 @@ SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
 
 -- name: look_at_operation
 -- An operation and what is left of its dead letters, both of the same moment.
-SELECT o.*, (SELECT count(*) FROM mq_task_dlq AS f WHERE {letters}) AS remaining
+SELECT o.*, (
+    SELECT count(*) FROM mq_task_dlq AS f
+    WHERE {letters}
+) AS remaining
 FROM mq_operations AS o
 WHERE o.tenant_id = :tenant_id AND o.id = :operation_id
 

@@ -5,13 +5,16 @@ from datetime import datetime
 
 from app.domain.commands import AttemptKey, DeadLetterFilter, FinishedKey, LiveKey, Page, TaskEdit, TaskFilter
 from app.domain.errors import TaskFinished, TaskLeased, TaskNotFound
-from app.domain.task import Attempt, Status, Task, TaskState
+from app.domain.task import LIVE_STATUSES, Attempt, Status, Task, TaskState
 from app.domain.transitions import cancelled
+from app.repository.connection import Row
 from app.repository.dead_letters import list_dead_letters
 from app.repository.moving import apply_moves, is_overdue, move_overdue_rows
 from app.repository.records import attempt_of, finished_task_of, live_task_of, state_of
 from app.repository.session import Session
 
+# A list walks along so many rows for each task of a page before it looks for them queue by queue.
+STEPS_A_TASK = 40
 # Between a look at the live tasks and one at the finished, a task may be requeued: then the next look finds it.
 LOOKS = 2
 
@@ -48,16 +51,62 @@ async def get_task(session: Session, tenant_id: str, task_id: str) -> Task:
 async def list_live(
     session: Session, tenant_id: str, task_filter: TaskFilter, limit: int, after: LiveKey | None
 ) -> Page[Task, LiveKey]:
+    """A page, by a walk along the rows; where it finds few among very many others, by the queues' own indexes."""
+    after_seq = after.seq if after else 0
+    span = await session.row("span_of_tasks", after_seq=after_seq)
+    if span is None or span["first_seq"] is None:
+        return Page([], None)
+    until_seq = span["first_seq"] + STEPS_A_TASK * limit
     rows = await session.rows(
         "list_live",
         tenant_id=tenant_id,
         **asdict(task_filter),
-        after_seq=after.seq if after else 0,
+        after_seq=after_seq,
+        until_seq=until_seq,
         limit=limit + 1,
         now=session.now,
     )
+    if len(rows) <= limit and until_seq < span["last_seq"]:
+        return await _list_by_queues(session, tenant_id, task_filter, limit, after_seq)
     next_key = LiveKey(rows[limit - 1]["seq"]) if len(rows) > limit else None
     return Page([live_task_of(row) for row in rows[:limit]], next_key)
+
+
+async def _list_by_queues(
+    session: Session, tenant_id: str, task_filter: TaskFilter, limit: int, after_seq: int
+) -> Page[Task, LiveKey]:
+    seqs = await _find_live(session, tenant_id, task_filter, limit + 1, after_seq)
+    rows = await session.rows("read_live", seqs=seqs[:limit], now=session.now) if seqs else []
+    tasks = [live_task_of(row) for row in rows if _is_asked_for(row["status"], task_filter)]
+    # What time has changed meanwhile makes a page shorter, but not the last one.
+    return Page(tasks, LiveKey(seqs[limit - 1]) if len(seqs) > limit else None)
+
+
+async def _find_live(
+    session: Session, tenant_id: str, task_filter: TaskFilter, limit: int, after_seq: int
+) -> list[int]:
+    """The rows of the next tasks that are, or may have become, what is asked for."""
+    queues = await session.rows("list_queue_ids", tenant_id=tenant_id)
+    queue_ids = [row["id"] for row in queues if task_filter.queue in {None, row["name"]}]
+    # Workers may still have tasks of queues that are gone.
+    gone = [row["queue_id"] for row in await session.rows("list_graves_with_leases", tenant_id=tenant_id)]
+    asked = {"after_seq": after_seq, "limit": limit, "type": task_filter.type, "topic": task_filter.topic}
+    status = task_filter.status
+    found: list[Row] = []
+    if status in {None, Status.READY}:
+        found += await session.rows("find_ready", queue_ids=queue_ids, **asked)
+    # What is due by now is ready, whether or not anybody has moved it.
+    due_by = session.now if status is Status.READY else None
+    if status is not Status.LEASED:
+        found += await session.rows("find_scheduled", queue_ids=queue_ids, due_by=due_by, **asked)
+    if status is not Status.SCHEDULED:
+        held = [*queue_ids, *gone]
+        found += await session.rows("find_leased", queue_ids=held, due_by=due_by, queue=task_filter.queue, **asked)
+    return sorted(row["seq"] for row in found)[:limit]
+
+
+def _is_asked_for(status: str, task_filter: TaskFilter) -> bool:
+    return status in LIVE_STATUSES if task_filter.status is None else status == task_filter.status
 
 
 async def list_finished(

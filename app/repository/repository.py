@@ -14,7 +14,7 @@ from app.domain.transitions import Move, acked, failed, nacked, released
 from app.repository import dead_letters, reading
 from app.repository.catching_up import catch_up
 from app.repository.dead_letters import Span, Taken
-from app.repository.enqueueing import enqueue_batches, enqueue_many
+from app.repository.enqueueing import enqueue_batches
 from app.repository.reserving import queues_with_work, reserve_many
 from app.repository.session import Database, Scope, Session
 from app.repository.settling import extend_many, settle_many
@@ -35,8 +35,10 @@ class SqlRepository:
     async def enqueue_many(
         self, tenant_id: str, tasks: Sequence[NewTask], now: datetime | None = None
     ) -> list[Enqueued]:
-        scope = Scope(tenant_id, {task.queue for task in tasks})
-        return await self._database.write(lambda session: enqueue_many(session, scope, tasks), now, scope)
+        [outcome] = await self.enqueue_batches(tenant_id, [tasks], now)
+        if isinstance(outcome, TaskExists):
+            raise outcome
+        return outcome
 
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None = None

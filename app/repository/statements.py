@@ -1,7 +1,9 @@
 """Named SQL statements, read from the `.sql` file that stands next to each adapter.
 
 A file holds `-- name: …` and `-- part: …` blocks. A part is a piece of text that several statements share, which name
-it as `{part}`. What stands between `-- each lane` and `-- end of lane` is repeated for every lane, by UNION ALL.
+it as `{part}`. A line that ends in `-- if … is given` is left out where that parameter is NULL, so that a filter that
+nobody asked for does not stand in an index's way. What stands between `-- each lane` and `-- end of lane` is repeated
+for every lane, by UNION ALL.
 """
 
 import re
@@ -13,6 +15,7 @@ from sqlalchemy import TextClause, bindparam, text
 
 _HEADER = re.compile(r"^-- (name|part): (\w+)\n", re.MULTILINE)
 _EXPANDING = re.compile(r"\bIN :(\w+)")
+_OPTIONAL = re.compile(r"^.* -- if (\w+) is given(?:\n|$)", re.MULTILINE)
 _LANE = re.compile(r"-- each lane[^\n]*\n(.*?)-- end of lane\n", re.DOTALL)
 _OF_LANE = re.compile(r":(queue_id|type|place|room)\b")
 
@@ -31,6 +34,17 @@ def read_statements(dialect: str) -> Mapping[str, str]:
         whole = re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], sql.strip())
         (statements if kind == "name" else parts)[name] = whole
     return statements
+
+
+def optional_parameters(statement: TextClause) -> frozenset[str]:
+    """The parameters whose lines are left out where they are NULL."""
+    return frozenset(_OPTIONAL.findall(statement.text))
+
+
+@cache
+def leave_out(statement: TextClause, absent: frozenset[str]) -> TextClause:
+    """A statement without the lines of these parameters."""
+    return _prepare(_OPTIONAL.sub(lambda line: "" if line[1] in absent else line[0], statement.text))
 
 
 @cache

@@ -6,8 +6,9 @@ import pytest
 
 from app.domain.errors import TaskNotFound
 from app.domain.task import Status
-from tests.conformance.steps import QUEUE, at, new_task, settled
+from tests.conformance.steps import QUEUE, at, extended, ids, new_task, settled
 from tests.conformance.topology_steps import Emptied, sweep, until_done
+from tests.plans.recording import recorded
 
 DAY = 86400.0
 
@@ -153,3 +154,69 @@ class TestEndedQueues:
         assert await emptied.store.status("expired", at(62)) is Status.EXPIRED
         with pytest.raises(TaskNotFound):
             await emptied.store.get("came-back", at(62))
+
+
+class TestManyGraves:
+    """Queues that lived shortly leave very many graves, and hardly anything in them."""
+
+    MANY = 120
+
+    async def bury_many(self, emptied: Emptied) -> None:
+        for number in range(self.MANY):
+            await emptied.topology.put(f"short-{number}", exclusive=True, keep_alive_seconds=1)
+        while await emptied.maintenance.bury_ended_queues(at(1)):
+            pass
+        assert await emptied.rows("mq_queue_graves") >= self.MANY
+
+    async def test_lists_look_at_them_seldom(self, emptied: Emptied) -> None:
+        await emptied.store.enqueue()
+        with recorded(emptied.dialect) as without:
+            await emptied.store.list_live()
+        await self.bury_many(emptied)
+        await emptied.store.list_live(now=at(2))
+        with recorded(emptied.dialect) as with_many:
+            await emptied.store.list_live(now=at(2.5))
+        assert len(with_many) == len(without)
+
+    async def test_no_look_is_at_all_of_them(self, emptied: Emptied) -> None:
+        await self.bury_many(emptied)
+        await emptied.store.enqueue(now=at(1))
+        with recorded(emptied.dialect) as sent:
+            await emptied.store.list_live(now=at(2))
+        last = f"{await self.last_id(emptied)}"
+        looks = [str(each.parameters) for each in sent if "lease_until <=" in each.sql]
+        assert len(looks) == self.MANY // 100 + 1
+        assert sum(last in look for look in looks) <= 1
+
+    async def last_id(self, emptied: Emptied) -> int:
+        async with emptied.dialect.connect(write=False) as connection:
+            result = await connection.exec_driver_sql("SELECT max(queue_id) FROM mq_queue_graves")
+            return int(result.scalar_one())
+
+    async def test_lost_lease_in_one_of_them_is_seen_without_a_janitor(self, emptied: Emptied) -> None:
+        await emptied.topology.put("held")
+        await emptied.store.lease("lost", queue="held", max_attempts=1)
+        await emptied.topology.delete("held", at(1))
+        await self.bury_many(emptied)
+        assert ids((await emptied.store.list_live(now=at(29))).items) == ["lost"]
+        assert await emptied.store.dead_ids(now=at(29)) == []
+        assert await emptied.store.dead_ids(now=at(30)) == ["lost"]
+
+    async def test_extended_lease_in_one_of_them(self, emptied: Emptied) -> None:
+        await emptied.topology.put("held")
+        leased = await emptied.store.lease("held", queue="held", max_attempts=1)
+        await emptied.topology.delete("held", at(1))
+        await emptied.store.list_live(now=at(2))
+        extended(await emptied.store.extend(leased, at(20), lease_seconds=100))
+        assert await emptied.store.dead_ids(now=at(60)) == []
+        assert await emptied.store.dead_ids(now=at(120)) == ["held"]
+
+    async def test_janitor_leaves_them_alone_for_longer_and_longer(self, emptied: Emptied) -> None:
+        await self.bury_many(emptied)
+        await until_done(emptied.maintenance.clear_graves, at(2))
+        with recorded(emptied.dialect) as idle:
+            assert await emptied.maintenance.clear_graves(at(2.5)) == 0
+        assert not [each for each in idle if "DELETE" in each.sql or "UPDATE mq" in each.sql]
+        for seconds in (10, 100, 1000, DAY):
+            await until_done(emptied.maintenance.clear_graves, at(seconds))
+        assert await emptied.rows("mq_queue_graves") == 0

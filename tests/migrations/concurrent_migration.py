@@ -13,7 +13,7 @@ async def main(database_url: str) -> None:
     dialect = connect_dialect(database_url)
     await migrate(dialect)
     await check_schema(dialect)
-    await dialect.engine.dispose()
+    await dialect.close()
 
 
 if __name__ == "__main__":

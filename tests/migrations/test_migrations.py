@@ -28,7 +28,7 @@ async def dialect(database_url: str) -> AsyncIterator[Dialect]:
     """An empty database."""
     dialect = connect_dialect(database_url)
     yield dialect
-    await dialect.engine.dispose()
+    await dialect.close()
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def kill_migration(database_url: str, statements: int) -> None:
     event.listen(dialect.engine.sync_engine, "before_cursor_execute", kill)
     with pytest.raises(Killed):
         await migrate(dialect)
-    await dialect.engine.dispose()
+    await dialect.close()
 
 
 async def test_several_processes_may_migrate_an_empty_database_at_once(dialect: Dialect, database_url: str) -> None:

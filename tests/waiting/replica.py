@@ -113,15 +113,20 @@ class Wait:
         await asyncio.gather(self._call, return_exceptions=True)
 
 
-@asynccontextmanager
-async def replica_at(url: str, tenant: str) -> AsyncIterator[Replica]:
-    async with httpx.AsyncClient(
+def client_at(url: str, tenant: str) -> httpx.AsyncClient:
+    """As many connections as there are calls."""
+    return httpx.AsyncClient(
         base_url=url,
         headers={"X-Tenant-Id": tenant},
         timeout=60,
         limits=httpx.Limits(max_connections=None),
         trust_env=False,
-    ) as client:
+    )
+
+
+@asynccontextmanager
+async def replica_at(url: str, tenant: str) -> AsyncIterator[Replica]:
+    async with client_at(url, tenant) as client:
         replica = Replica(client)
         try:
             yield replica

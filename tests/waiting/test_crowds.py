@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -12,9 +14,13 @@ from app.repository.factory import connect_engine
 from tests.conftest import MakeDatabase
 from tests.service import Service
 from tests.waiting.conftest import StartReplica
-from tests.waiting.replica import SETTLE_SECONDS, Replica, Wait, replica_at
+from tests.waiting.replica import SETTLE_SECONDS, Replica, Wait, client_at, replica_at
 
 CROWD = 300
+THOUSAND = 1000
+CROWDED = "crowded"
+AT_ONCE = 100
+PATIENCE_SECONDS = 120.0
 WATCHED_SECONDS = 2.0
 COMMITS = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
 STATEMENTS = (
@@ -24,6 +30,34 @@ STATEMENTS = (
 
 async def taken_by(waits: list[Wait]) -> list[str]:
     return [task["id"] for wait in waits for task in await wait.tasks()]
+
+
+async def one_task(client: httpx.AsyncClient) -> str:
+    """What a worker does: it asks until it gets a task, and again when it is told to come back later."""
+    while True:
+        response = await client.post("/v1/reserve", json={"queues": [CROWDED], "wait_seconds": 30})
+        if response.status_code == 503:
+            await asyncio.sleep(float(response.headers["Retry-After"]))
+        elif tasks := response.json()["tasks"]:
+            [task] = tasks
+            return str(task["id"])
+
+
+@asynccontextmanager
+async def thousand_at(url: str, tenant: str) -> AsyncIterator[list[asyncio.Task[str]]]:
+    """A thousand callers that wait, or are about to; they come a hundred at a time."""
+    callers: list[asyncio.Task[str]] = []
+    async with AsyncExitStack() as stack:
+        for _ in range(THOUSAND // AT_ONCE):
+            client = await stack.enter_async_context(client_at(url, tenant))
+            callers += [asyncio.create_task(one_task(client)) for _ in range(AT_ONCE)]
+            await asyncio.sleep(SETTLE_SECONDS)
+        try:
+            yield callers
+        finally:
+            for caller in callers:
+                caller.cancel()
+            await asyncio.gather(*callers, return_exceptions=True)
 
 
 async def test_each_of_a_crowd_gets_one(here: Replica) -> None:
@@ -85,6 +119,12 @@ class Watch:
         async with self._engine.connect() as connection:
             return int((await connection.execute(text(self._statement))).scalar_one())
 
+    async def until_below(self, most: float) -> None:
+        """Returns when so little is asked for in a while; a crowd that has just come must look once."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await self.over_a_while() >= most:
+                pass
+
     async def over_a_while(self) -> int:
         """How much was asked for in a while; servers count a moment late."""
         await asyncio.sleep(1.5)
@@ -93,14 +133,27 @@ class Watch:
         return await self.count() - before
 
 
-async def test_a_crowd_asks_for_little(watched: tuple[Service, Watch], tenant: str) -> None:
+async def test_a_thousand_ask_for_next_to_nothing(watched: tuple[Service, Watch], tenant: str) -> None:
+    """They cost so little that hundreds of them together do not look once a second."""
     service, watch = watched
-    async with replica_at(service.url, tenant) as replica:
-        alone = await watch.over_a_while()
-        waits = await replica.start_waits(CROWD, wait_seconds=30)
-        # One look by each of them, a second, would be twice as much at least.
-        assert await watch.over_a_while() < alone + CROWD * WATCHED_SECONDS / 2
-        await asyncio.gather(*(wait.hang_up() for wait in waits))
+    alone = await watch.over_a_while()
+    async with thousand_at(service.url, tenant) as callers:
+        await watch.until_below(alone + THOUSAND // 20 * WATCHED_SECONDS)
+        assert not any(caller.done() for caller in callers)
+
+
+async def test_a_thousand_get_one_each(database_url: str, start_replica: StartReplica, tenant: str) -> None:
+    """With two connections to the database, which others use meanwhile."""
+    service = start_replica(database_url, MQ_DATABASE_POOL_SIZE="2")
+    async with thousand_at(service.url, tenant) as callers, replica_at(service.url, tenant) as replica:
+        for _ in range(20):
+            task_id = await replica.enqueue()
+            task = await replica.lease()
+            assert task["id"] == task_id
+            await replica.settle("ack", task)
+        assert not any(caller.done() for caller in callers)
+        ids = await replica.enqueue_many(THOUSAND, queue=CROWDED)
+        assert sorted(await asyncio.gather(*callers)) == sorted(ids)
 
 
 @pytest.mark.parametrize(
