@@ -157,7 +157,7 @@ Tenant = Annotated[
 Text = Annotated[str, AfterValidator(_check_text)]
 Label = Annotated[Text, Field(min_length=1, max_length=128)]
 ContentType = Annotated[Text, Field(min_length=1, max_length=255)]
-LeaseToken = Annotated[str, Field(min_length=1, max_length=512)]
+LeaseToken = Annotated[Text, Field(min_length=1, max_length=512)]
 ErrorText = Annotated[str, AfterValidator(_cut_error)]
 Instant = Annotated[datetime, BeforeValidator(parse_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]

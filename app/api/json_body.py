@@ -18,7 +18,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from app.domain.errors import UnsupportedMediaType
+from app.domain.errors import InvalidRequest, UnsupportedMediaType
 
 RAW_FIELDS = frozenset({"payload", "meta", "result"})
 BATCH_FIELDS = frozenset({"tasks", "items"})
@@ -180,11 +180,29 @@ class JsonRoute(APIRoute):
         takes_body = self.body_field is not None
 
         async def handle_json(request: Request) -> Response:
+            json_request = JsonRequest(request.scope, request.receive)
             if takes_body:
                 _require_json(request)
-            return await handle(JsonRequest(request.scope, request.receive))
+            elif request.method != "GET":
+                await _refuse_fields(json_request)
+            return await handle(json_request)
 
         return handle_json
+
+
+async def _refuse_fields(request: JsonRequest) -> None:
+    """A body that says something is refused where nothing can be said, so that a `dry_run` is never ignored."""
+    if not (await request.body()).strip():
+        return
+    _require_json(request)
+    try:
+        said = await request.json()
+    except JSONDecodeError as error:
+        raise InvalidRequest(f"malformed JSON: {error.msg}", location=("body",)) from error
+    if said is None or said == {}:
+        return
+    field = next(iter(said)) if isinstance(said, dict) else ""
+    raise InvalidRequest("this call takes no body", location=("body", field) if field else ("body",))
 
 
 def _require_json(request: Request) -> None:
@@ -197,6 +215,6 @@ def _require_json(request: Request) -> None:
 @lru_cache(maxsize=1024)
 def is_json(content_type: bytes) -> bool:
     """Whether a body with this header is JSON in UTF-8."""
-    media_type, _, parameters = content_type.decode("latin-1").partition(";")
-    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-    return media_type.strip().lower() == "application/json" and charset in {"", "utf-8"}
+    media_type, *parameters = content_type.decode("latin-1").lower().split(";")
+    named = dict(parameter.strip().partition("=")[::2] for parameter in parameters)
+    return media_type.strip() == "application/json" and named.get("charset", "utf-8").strip('"') == "utf-8"

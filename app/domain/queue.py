@@ -8,6 +8,7 @@ from app.domain.backoff import Backoff
 
 HISTORY_AT_LEAST = timedelta(hours=1)
 ROUNDING = 1e-6
+LONGEST_SECONDS = 100 * 365 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class RateBucket:
         """When a whole delivery is allowed again."""
         missing = max(0.0, 1.0 - self.left_now(now))
         # Up to the next microsecond: a moment too early nothing would be allowed yet.
-        return now + timedelta(microseconds=math.ceil(missing / self.rate_per_second * 1_000_000))
+        return now + timedelta(microseconds=math.ceil(seconds_at_rate(missing, self.rate_per_second) * 1_000_000))
 
     def allowed(self, now: datetime) -> int:
         """How many whole deliveries; what sums of fractions lack of a whole is forgiven."""
@@ -86,6 +87,11 @@ class RateBucket:
 
 
 DEFAULT_QUEUE_SETTINGS = QueueSettings()
+
+
+def seconds_at_rate(deliveries: float, rate_per_second: float) -> float:
+    """How long so many deliveries take; at a rate that is next to nothing, so long that nobody waits for the end."""
+    return min(deliveries / rate_per_second, LONGEST_SECONDS)
 
 
 def _days(days: float) -> timedelta:

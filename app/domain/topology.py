@@ -61,6 +61,21 @@ class Explanation:
     facts: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """An operation went a step further: how many each queue got."""
+
+    tenant_id: str
+    queues: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """No operation may go on before so many seconds, as far as is known."""
+
+    seconds: float | None
+
+
 class OperationStatus(StrEnum):
     RUNNING = "running"
     DONE = "done"

@@ -155,7 +155,8 @@ def overdue(task: TaskState, now: datetime) -> Move | None:
     if task.out_of_attempts:
         return _moved_while_waiting(task, Event.EXHAUST, Status.DEAD, task.updated_at, reason=ATTEMPTS_USED_UP)
     if task.expires_at is not None and task.expires_at <= now:
-        return _moved_while_waiting(task, Event.EXPIRE, Status.EXPIRED, task.expires_at)
+        # A deadline that had passed when the task was accepted or edited took effect then.
+        return _moved_while_waiting(task, Event.EXPIRE, Status.EXPIRED, max(task.expires_at, task.updated_at))
     if task.status is Status.SCHEDULED and task.available_at <= now:
         return _moved_while_waiting(task, Event.DUE, Status.READY, task.available_at)
     return None

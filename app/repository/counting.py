@@ -1,5 +1,6 @@
 """How many tasks a queue holds, and why one of them is not running."""
 
+from app.domain.errors import TaskNotFound
 from app.domain.queue import Queue, RateBucket
 from app.domain.task import Status, Task, TaskState
 from app.domain.topology import Explanation, QueueStats, Reason
@@ -42,7 +43,11 @@ async def explain_task(session: Session, tenant_id: str, task_id: str, bound: in
     await session.open(Scope(tenant_id, (state.queue,)), session.now)
     # Others that time has brought before it count too.
     await move_overdue(session, tenant_id, [state.queue_id])
-    held_back = await _held_back(session, session.queues[state.queue])
+    queue = session.queues.get(state.queue)
+    if queue is None or queue.id != state.queue_id:
+        # The queue was deleted since the task was looked at, and what waited in it is gone.
+        raise TaskNotFound(task_id)
+    held_back = await _held_back(session, queue)
     return held_back or await _in_line(session, task, state, bound)
 
 

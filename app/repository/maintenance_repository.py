@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from app.domain.topology import Advanced, Resting
 from app.repository import cleaning, operations
 from app.repository.moving import OVERDUE_BATCH, move_overdue
 from app.repository.session import Database
@@ -46,8 +47,8 @@ class SqlMaintenanceRepository:
     async def drop_old_operations(self, now: datetime | None = None) -> int:
         return await self._database.write(cleaning.drop_old_operations, now)
 
-    async def advance_operation(self, now: datetime | None = None) -> tuple[str, dict[str, int]] | None:
-        """Carries on with an operation that may go on: its tenant, and how many each queue got."""
+    async def advance_operation(self, now: datetime | None = None) -> Advanced | Resting:
+        """Carries on with the operation that is next, if its time has come."""
         return await self._database.write(operations.advance_operation, now)
 
     async def _move(self, tenant_id: str, queue_ids: list[int], now: datetime | None) -> int:

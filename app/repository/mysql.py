@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import cast
@@ -55,6 +55,17 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
 
 class MySQL(Dialect):
     name = "mysql"
+
+    @asynccontextmanager
+    async def connect(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
+        async with AsyncExitStack() as stack:
+            try:
+                connection = await stack.enter_async_context(self.engine.connect())
+            except RuntimeError as error:
+                # So the driver tells of a connection that was reset while it was being made.
+                raise ConnectionError("the connection was reset") from error
+            await connection.begin()
+            yield connection
 
     def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
         if "lanes" not in parameters:

@@ -1,5 +1,6 @@
 """Requeues that go on in the background: their progress is in the database, so any replica carries them on."""
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,12 +9,13 @@ import msgspec
 
 from app.domain.commands import DeadLetterFilter, RequeueRequest
 from app.domain.errors import OperationNotFound
-from app.domain.topology import Operation, OperationStatus
+from app.domain.queue import seconds_at_rate
+from app.domain.topology import Advanced, Operation, OperationStatus, Resting
 from app.repository.connection import Row
 from app.repository.dead_letters import Span, Taken, count_dead_letters, filter_parameters, requeue_some
 from app.repository.session import Session
 
-MOST_AT_ONCE = 100
+MOST_AT_ONCE = 500
 
 
 async def start_operation(
@@ -51,14 +53,14 @@ async def stop_operation(session: Session, tenant_id: str, operation_id: str) ->
     return await get_operation(session, tenant_id, operation_id)
 
 
-async def advance_operation(session: Session) -> tuple[str, dict[str, int]] | None:
-    """Carries on with one operation that may go on: its tenant, and how many each queue got; None if there is none.
+async def advance_operation(session: Session) -> Advanced | Resting:
+    """Carries on with the operation that is next, if its time has come.
 
     What goes back and how far it got are written in one transaction: whoever dies in between has done nothing.
     """
-    row = await session.row("lock_due_operation", now=session.now)
-    if row is None:
-        return None
+    row = await session.row("lock_next_operation")
+    if row is None or row["next_at"] > session.now:
+        return Resting(None if row is None else (row["next_at"] - session.now).total_seconds())
     request = _request_of(row)
     room = MOST_AT_ONCE if request.limit is None else min(MOST_AT_ONCE, request.limit - row["requeued"])
     batch = min(room, max(1, int(row["rate_per_second"])))
@@ -72,12 +74,12 @@ async def advance_operation(session: Session) -> tuple[str, dict[str, int]] | No
         requeued=requeued,
         skipped=row["skipped"] + looked.skipped,
         after_id=row["after_id"] if looked.after_id is None else looked.after_id,
-        next_at=session.now + timedelta(seconds=len(looked.queues) / row["rate_per_second"]),
+        next_at=session.now + timedelta(seconds=seconds_at_rate(len(looked.queues), row["rate_per_second"])),
         now=session.now,
     )
     if looked.after_id is None or requeued == request.limit:
         await _end(session, row, OperationStatus.DONE)
-    return row["tenant_id"], {queue: list(looked.queues).count(queue) for queue in set(looked.queues)}
+    return Advanced(row["tenant_id"], Counter(looked.queues))
 
 
 async def _end(session: Session, row: Row, status: OperationStatus) -> None:

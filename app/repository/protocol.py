@@ -32,7 +32,7 @@ from app.domain.commands import (
 from app.domain.errors import TaskExists
 from app.domain.queue import Queue, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task
-from app.domain.topology import Explanation, NameKey, Operation, Published, QueueStats, Topic
+from app.domain.topology import Advanced, Explanation, NameKey, Operation, Published, QueueStats, Resting, Topic
 
 ChangeSettings = Callable[[QueueSettings], QueueSettings]
 
@@ -213,7 +213,7 @@ class MaintenanceRepository(Protocol):
 
     async def drop_old_operations(self, now: datetime | None = None) -> int: ...
 
-    async def advance_operation(self, now: datetime | None = None) -> tuple[str, dict[str, int]] | None: ...
+    async def advance_operation(self, now: datetime | None = None) -> Advanced | Resting: ...
 
 
 class Bell(Protocol):

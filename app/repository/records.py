@@ -29,7 +29,10 @@ def _home_of(row: Row) -> QueueOfTask | None:
     if row["max_lease_seconds"] is None:
         return QueueOfTask(row["queue_ends_at"], DEFAULT_QUEUE_SETTINGS)
     settings = QueueSettings(
-        max_lease_seconds=row["max_lease_seconds"], backoff=backoff_of(row), history_days=row["history_days"]
+        max_lease_seconds=row["max_lease_seconds"],
+        concurrency_limit=row["concurrency_limit"],
+        backoff=backoff_of(row),
+        history_days=row["history_days"],
     )
     return QueueOfTask(row["queue_ends_at"], settings)
 

@@ -145,18 +145,25 @@ def _with_less_room(lanes: Sequence[Lane], claimed: Claimed) -> list[Lane]:
     return [lane for lane in left if lane.room > 0]
 
 
-async def _next_available_at(session: Session, lanes: list[Lane], allowance: Allowance) -> datetime | None:
-    if not lanes:
-        return None
-    row = await session.row("next_available", lanes=[asdict(lane) for lane in lanes])
-    due = [] if row is None or row["next_at"] is None else [row["next_at"]]
-    return min([*due, *await _allowed_again(session, allowance)], default=None)
-
-
-async def _allowed_again(session: Session, allowance: Allowance) -> list[datetime]:
-    """When the rates that hold ready tasks back let the next one go."""
+async def _next_available_at(session: Session, lanes: Sequence[Lane], allowance: Allowance) -> datetime | None:
     held_back = allowance.held_back_by_rate(session.now)
-    if not held_back:
-        return []
-    rows = await session.rows("queues_with_ready", queue_ids=held_back)
-    return [allowance.next_at(row["queue_id"], session.now) for row in rows]
+    free = await _next_due_at(session, [lane for lane in lanes if lane.queue_id not in held_back])
+    held = [await _next_allowed_at(session, queue_id, lanes, allowance) for queue_id in held_back]
+    return min((at for at in (free, *held) if at is not None), default=None)
+
+
+async def _next_due_at(session: Session, lanes: Sequence[Lane]) -> datetime | None:
+    """When the next task of the lanes is due, or comes back."""
+    row = await session.row("next_available", lanes=[asdict(lane) for lane in lanes]) if lanes else None
+    return None if row is None else row["next_at"]
+
+
+async def _next_allowed_at(
+    session: Session, queue_id: int, lanes: Sequence[Lane], allowance: Allowance
+) -> datetime | None:
+    """When a queue that its rate holds back delivers again: it must have something, and be allowed to."""
+    allowed_at = allowance.next_at(queue_id, session.now)
+    if await session.rows("queues_with_ready", queue_ids=[queue_id]):
+        return allowed_at
+    due_at = await _next_due_at(session, [lane for lane in lanes if lane.queue_id == queue_id])
+    return None if due_at is None else max(due_at, allowed_at)

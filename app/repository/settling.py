@@ -30,7 +30,8 @@ async def settle_many(
     """
     moves: dict[str, Move] = {}
     outcomes: list[SettleOutcome] = []
-    for item, found in zip(items, await _examine(session, tenant_id, items, repeatable), strict=True):
+    states = await _lock_states(session, tenant_id, {item.id for item in items})
+    for item, found in zip(items, await _examine(session, tenant_id, items, states, repeatable), strict=True):
         if not isinstance(found, TaskState):
             outcomes.append(found)
         elif item.id in moves and repeatable is None:
@@ -44,9 +45,11 @@ async def settle_many(
 
 async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendItem]) -> list[ExtendOutcome]:
     """Lets each lease whose token is right end that long from now."""
+    states = await _lock_states(session, tenant_id, {item.id for item in items})
+    await _hold_limits(session, states)
     outcomes: list[ExtendOutcome] = []
     ends: dict[int, datetime] = {}
-    for item, found in zip(items, await _examine(session, tenant_id, items, None), strict=True):
+    for item, found in zip(items, await _examine(session, tenant_id, items, states, None), strict=True):
         if isinstance(found, TaskState):
             if (refused := _too_long(found, item)) is not None:
                 outcomes.append(refused)
@@ -61,6 +64,17 @@ async def extend_many(session: Session, tenant_id: str, items: Sequence[ExtendIt
     return outcomes
 
 
+async def _hold_limits(session: Session, states: Mapping[str, TaskState]) -> None:
+    """Holds the rows of queues with a concurrency limit, in order of name, and looks at the clock again.
+
+    Otherwise a reserve could count a lease as over while it is being extended, and give its place to another.
+    """
+    limited = {state.queue_id for state in states.values() if state.policy.concurrency_limit is not None}
+    if limited:
+        await session.rows("lock_queues", queue_ids=sorted(limited))
+        await session.look_at_clock_again()
+
+
 def _too_long(task: TaskState, item: ExtendItem) -> InvalidRequest | None:
     longest = task.policy.max_lease_seconds
     if item.lease_seconds <= longest:
@@ -72,10 +86,13 @@ def _too_long(task: TaskState, item: ExtendItem) -> InvalidRequest | None:
 
 
 async def _examine(
-    session: Session, tenant_id: str, items: Sequence[LeaseRef], repeatable: TokenFate | None
+    session: Session,
+    tenant_id: str,
+    items: Sequence[LeaseRef],
+    states: dict[str, TaskState],
+    repeatable: TokenFate | None,
 ) -> list[TaskState | SettleOutcome]:
     """For each item the locked task if its token gives the right to it, else the answer."""
-    states = await _lock_states(session, tenant_id, {item.id for item in items})
     finished = await _find_finished(
         session, tenant_id, [i for i in items if not _is_held(states.get(i.id), i, session.now)]
     )

@@ -7,7 +7,7 @@ t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, 
     t.lease_owner, t.lease_token_hash, t.lease_until, t.leased_at, t.last_token_hash, t.last_token_fate,
     t.failed_token_hash, t.dedupe_key, t.dedupe_seconds, t.dedupe_until, t.tombstone_id, t.updated_at,
     coalesce(q.id, g.queue_id) AS known_queue_id, coalesce(q.keep_alive_until, g.ended_at) AS queue_ends_at,
-    q.history_days, q.max_lease_seconds,
+    q.history_days, q.max_lease_seconds, q.concurrency_limit,
     q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
 
 -- part: tasks
@@ -27,8 +27,12 @@ queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, si
     dedupe_seconds, attempts, max_attempts, available_at, expires_at, timeout_seconds, first_leased_at, last_worker,
     last_token_hash, last_token_fate, failed_token_hash, last_error, last_error_at, created_at
 
+-- part: size_in_reply
+t.size + coalesce(length(CAST(t.last_error AS BLOB)), 0)
+
 -- part: live_task
-t.seq, t.queue_id, t.size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+t.seq, t.queue_id, {size_in_reply} AS size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload,
+    t.payload_is_json, t.content_type, t.meta,
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
@@ -199,7 +203,7 @@ ORDER BY t.id
 
 -- name: pick_queue
 -- The first ready tasks of one queue.
-SELECT t.seq, t.queue_id, t.size
+SELECT t.seq, t.queue_id, {size_in_reply} AS size
 FROM mq_tasks AS t
 WHERE t.queue_id = :queue_id AND t.status = 'ready'
     AND (t.expires_at IS NULL OR t.expires_at > :now)
@@ -210,7 +214,7 @@ LIMIT :limit
 -- name: rank_lanes
 -- The best of every lane, merged. Among equal priorities the queues take turns.
 SELECT seq, queue_id, size FROM (
-    SELECT t.seq, t.queue_id, t.priority, t.size, lanes.place, lanes.room,
+    SELECT t.seq, t.queue_id, t.priority, {size_in_reply} AS size, lanes.place, lanes.room,
         row_number() OVER (PARTITION BY t.queue_id, t.priority ORDER BY t.available_at, t.seq) AS turn,
         row_number() OVER (PARTITION BY t.queue_id ORDER BY t.priority DESC, t.available_at, t.seq) AS nth
     FROM (
@@ -808,9 +812,9 @@ WHERE o.tenant_id = :tenant_id AND o.id = :operation_id
 -- name: lock_operation
 SELECT * FROM mq_operations WHERE tenant_id = :tenant_id AND id = :id
 
--- name: lock_due_operation
--- An operation of anybody that may go on; one that somebody else is at is left to them.
-SELECT * FROM mq_operations WHERE status = 'running' AND next_at <= :now ORDER BY next_at LIMIT 1
+-- name: lock_next_operation
+-- The operation of anybody that is to go on next; one that somebody else is at is left to them.
+SELECT * FROM mq_operations WHERE status = 'running' ORDER BY next_at LIMIT 1
 
 -- name: advance_operation
 UPDATE mq_operations

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
+from app.domain.topology import Resting
 from app.metrics import Metrics
 from app.repository.protocol import MaintenanceRepository
 from app.service.wakeups import WakeUps
@@ -15,7 +17,10 @@ BUSY_SECONDS = 0.05
 
 logger = logging.getLogger(__name__)
 
-Duty = Callable[[], Awaitable[int]]
+# Tells how much it found to do.
+Clear = Callable[[], Awaitable[int]]
+# Tells how long to rest before the next round.
+Duty = Callable[[], Awaitable[float]]
 
 
 class Janitor:
@@ -33,7 +38,6 @@ class Janitor:
             "move_overdue": repository.move_overdue,
             "bury_ended_queues": repository.bury_ended_queues,
             "clear_graves": repository.clear_graves,
-            "advance_operations": self._advance_operation,
         }
         seldom = {
             "drop_old_tombstones": repository.drop_old_tombstones,
@@ -43,25 +47,31 @@ class Janitor:
         }
         async with asyncio.TaskGroup() as group:
             for name, duty in often.items():
-                group.create_task(self._repeat(name, duty, OFTEN_SECONDS))
+                group.create_task(self._repeat(name, partial(self._clear, name, duty, OFTEN_SECONDS)))
             for name, duty in seldom.items():
-                group.create_task(self._repeat(name, duty, SELDOM_SECONDS))
+                group.create_task(self._repeat(name, partial(self._clear, name, duty, SELDOM_SECONDS)))
+            group.create_task(self._repeat("advance_operations", self._advance_operation))
 
-    async def _repeat(self, name: str, duty: Duty, seconds: float) -> None:
+    async def _repeat(self, name: str, duty: Duty) -> None:
         while True:
-            done = 0
+            rest_seconds = OFTEN_SECONDS
             try:
-                done = await duty()
-                self._metrics.janitor_rows.labels(name).inc(done)
+                rest_seconds = await duty()
             except Exception as error:  # whatever it is, the next round may go well
                 self._metrics.janitor_errors.labels(name).inc()
                 logger.warning("janitor: %s: %s", name, type(error).__name__)
-            await asyncio.sleep(BUSY_SECONDS if done else seconds)
+            await asyncio.sleep(rest_seconds)
 
-    async def _advance_operation(self) -> int:
+    async def _clear(self, name: str, clear: Clear, seconds: float) -> float:
+        done = await clear()
+        self._metrics.janitor_rows.labels(name).inc(done)
+        return BUSY_SECONDS if done else seconds
+
+    async def _advance_operation(self) -> float:
         advanced = await self._repository.advance_operation()
-        if advanced is None:
-            return 0
-        tenant_id, queues = advanced
-        self._wakeups.announce(tenant_id, queues)
-        return sum(queues.values())
+        if isinstance(advanced, Resting):
+            return OFTEN_SECONDS if advanced.seconds is None else min(OFTEN_SECONDS, advanced.seconds)
+        self._wakeups.announce(advanced.tenant_id, advanced.queues)
+        self._metrics.janitor_rows.labels("advance_operations").inc(sum(advanced.queues.values()))
+        # Another one may be due.
+        return 0.0

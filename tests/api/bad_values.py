@@ -29,7 +29,7 @@ KINDS: dict[str, list[Any]] = {
     "content_type": [*NOT_A_STRING, *UNSTORABLE, ""],
     "text": [*NOT_A_STRING, *UNSTORABLE],
     "error": NOT_A_STRING,
-    "token": [*NOT_A_STRING, ""],
+    "token": [*NOT_A_STRING, *UNSTORABLE, ""],
     "int32": [*NOT_A_NUMBER, 1.5, 2**31, -(2**31) - 1, Raw("9" * 400)],
     "count": [*NOT_A_NUMBER, 1.5, -1, 2**31, Raw("9" * 400)],
     "positive": [*NOT_A_NUMBER, 1.5, 0, -1],

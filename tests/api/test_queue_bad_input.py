@@ -161,6 +161,26 @@ def test_other_media_types(api: TopologyCaller, route: str) -> None:
         assert refused(response) == (415, "unsupported_media_type")
 
 
+BODILESS = [
+    "POST /v1/queues/q/purge", "POST /v1/queues/q/pause", "POST /v1/queues/q/resume", "DELETE /v1/queues/q",
+    "DELETE /v1/topics/t", "DELETE /v1/tasks/task", "DELETE /v1/dlq/dead", "DELETE /v1/operations/operation",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("route", BODILESS)
+def test_bodies_where_there_is_nothing_to_say(api: TopologyCaller, route: str) -> None:
+    method, path = route.split()
+    for body in (b'{"dry_run": true}', b"[1]", b"{", b"7"):
+        assert (body, *refused(send(api, route, body.decode()))) == (body, *INVALID)
+        response = api.client.request(method, path, content=body, headers={"Content-Type": "text/plain"})
+        assert refused(response) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("body", ["", "{}", "null", " "])
+def test_bodies_that_say_nothing(api: TopologyCaller, body: str) -> None:
+    assert send(api, "POST /v1/queues/subscribed/purge", body).json() == {"purged": 0}
+
+
 PATHS: list[tuple[str, str, Any]] = [
     ("PUT", "/v1/queues/{}", {}),
     ("PATCH", "/v1/queues/{}", {}),

@@ -132,6 +132,20 @@ def test_reply_holds_about_eight_mebibytes(api: Caller) -> None:
     assert len(api.reserve(limit=1000)) == 40 - first
 
 
+def test_errors_count_for_the_size_of_the_reply(api: Caller) -> None:
+    api.enqueue_many(*[{"payload": "x" * 4000, "max_attempts": 0}] * 1000)
+    leased = api.reserve(limit=1000)
+    errors = [
+        {"id": task["id"], "lease_token": task["lease_token"], "delay_seconds": 0, "error": "e" * 8192}
+        for task in leased
+    ]
+    for start in range(0, 1000, 500):
+        api.post("/v1/tasks/nack", {"items": errors[start : start + 500]})
+    reply = api.client.post("/v1/reserve", json={"queues": [QUEUE], "limit": 1000})
+    assert 1 <= len(reply.json()["tasks"]) < 1000
+    assert len(reply.content) < 9 * 1024 * 1024
+
+
 def test_wait_ends_when_a_task_comes(api: Caller) -> None:
     def enqueue_later() -> str:
         time.sleep(0.5)

@@ -9,13 +9,14 @@ from datetime import datetime
 import httpx
 import pytest
 
-from app.domain.commands import FailItem, ReserveRequest, Settled
-from app.domain.errors import TaskFinished
+from app.domain.commands import Extended, ExtendItem, FailItem, ReserveRequest, Settled
+from app.domain.errors import TaskFinished, TaskNotFound
 from app.domain.lease_token import lease_token_hash
+from app.domain.queue import QueueSettings
 from app.domain.task import Status
 from app.repository.dialect import Dialect
-from app.repository.factory import connect_dialect, open_repository
-from app.repository.protocol import Repository
+from app.repository.factory import connect_dialect, open_repositories
+from app.repository.protocol import Repository, TopologyRepository
 from tests.concurrency.fleet import Fleet, Json
 from tests.concurrency.interleaving import before_statement
 from tests.concurrency.racing import TIMEOUT_SECONDS
@@ -31,14 +32,15 @@ class SlowReplica:
 
     dialect: Dialect
     repository: Repository
+    topology: TopologyRepository
 
 
 @pytest.fixture
 async def slow(shared_url: str) -> AsyncIterator[SlowReplica]:
     dialect = connect_dialect(shared_url)
-    repository = open_repository(dialect, timeout_seconds=TIMEOUT_SECONDS)
-    yield SlowReplica(dialect, repository)
-    await repository.close()
+    repositories = open_repositories(dialect, timeout_seconds=TIMEOUT_SECONDS)
+    yield SlowReplica(dialect, repositories.tasks, repositories.topology)
+    await repositories.tasks.close()
 
 
 @pytest.fixture
@@ -134,3 +136,37 @@ async def test_a_lease_begins_after_the_end_of_the_one_before(
     attempts = (await slow.repository.list_attempts(tenant, first["id"], 10, None)).items
     assert attempts[0].finished_at is not None
     assert attempts[0].finished_at <= attempts[1].started_at
+
+
+async def test_a_limit_holds_while_a_lease_is_extended_at_its_end(
+    fleet: Fleet, slow: SlowReplica, fast: httpx.Client, tenant: str
+) -> None:
+    """An extend has found its lease running, and before it is written the lease would have ended."""
+    one_writer_at_a_time(slow)
+    await slow.topology.put_queue(tenant, QUEUE, QueueSettings(concurrency_limit=1))
+    await fleet.enqueue_many([{"queue": QUEUE}])
+    first = await lease(fleet, SHORT_LEASE_SECONDS)
+    others: list[Json] = []
+
+    def reserve() -> None:
+        time.sleep(SHORT_LEASE_SECONDS)
+        others.append(fast.post("/v1/reserve", json={"queues": [QUEUE]}).json())
+
+    before_statement(slow.dialect, "The leases end that long from now", reserve)
+    item = ExtendItem(first["id"], lease_token_hash(first["lease_token"]), 30)
+    [outcome] = await slow.repository.extend_many(tenant, [item])
+    assert isinstance(outcome, Extended)
+    assert not others[0].get("tasks")
+
+
+async def test_a_task_is_explained_while_its_queue_is_deleted(
+    fleet: Fleet, slow: SlowReplica, fast: httpx.Client, tenant: str
+) -> None:
+    one_writer_at_a_time(slow)
+    await slow.topology.put_queue(tenant, QUEUE, QueueSettings())
+    [task] = await fleet.enqueue_many([{"queue": QUEUE}])
+    before_statement(
+        slow.dialect, "The one instant", lambda: fast.delete(f"/v1/queues/{QUEUE}").raise_for_status(), after="mq_tasks"
+    )
+    with pytest.raises(TaskNotFound):
+        await slow.topology.explain_task(tenant, task["id"], 10)

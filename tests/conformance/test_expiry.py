@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain.commands import TaskFilter
+from app.domain.commands import TaskEdit
 from app.domain.task import Status
 from tests.conformance.steps import T0, Store, at, ids, settled
 
@@ -95,3 +96,15 @@ async def test_requeue_of_a_task_drops_a_deadline_that_has_passed(store: Store) 
     await store.requeue("a", at(100))
     task = await store.get("a", at(100))
     assert (task.status, task.expires_at, task.created_at) == (Status.READY, None, T0)
+
+
+async def test_deadline_that_had_passed_counts_from_acceptance(store: Store) -> None:
+    await store.enqueue("a", expires_at=at(-100 * 86400))
+    task = await store.get("a", at(1))
+    assert (task.status, task.finished_at) == (Status.EXPIRED, T0)
+
+
+async def test_deadline_that_had_passed_counts_from_the_edit(store: Store) -> None:
+    await store.enqueue("a")
+    await store.edit("a", TaskEdit(expires_at=at(-100 * 86400)), at(5))
+    assert (await store.get("a", at(6))).finished_at == at(5)

@@ -25,7 +25,6 @@ DUTIES: dict[str, Duty] = {
     "drop_old_history": lambda maintenance, now: maintenance.drop_old_history(now),
     "drop_old_dead_letters": lambda maintenance, now: maintenance.drop_old_dead_letters(now),
     "drop_old_operations": lambda maintenance, now: maintenance.drop_old_operations(now),
-    "advance_operation": lambda maintenance, now: maintenance.advance_operation(now),
 }
 
 

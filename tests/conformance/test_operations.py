@@ -8,7 +8,7 @@ import pytest
 from app.domain.commands import DeadLetterFilter
 from app.domain.errors import OperationNotFound
 from app.domain.task import Status
-from app.domain.topology import OperationStatus
+from app.domain.topology import Advanced, OperationStatus, Resting
 from tests.conformance.steps import QUEUE, T0, Store, at
 from tests.conformance.topology_steps import Emptied, Topology
 
@@ -18,9 +18,9 @@ async def advance(emptied: Emptied, now: datetime) -> int:
     moved = 0
     for _ in range(1000):
         advanced = await emptied.maintenance.advance_operation(now)
-        if advanced is None:
+        if isinstance(advanced, Resting):
             return moved
-        moved += sum(advanced[1].values())
+        moved += sum(advanced.queues.values())
     raise AssertionError("it does not come to an end")
 
 
@@ -53,11 +53,29 @@ async def test_what_it_tells_who_advances_it(emptied: Emptied) -> None:
     await emptied.store.bury("b", queue="two")
     await emptied.store.bury("c", queue="two")
     await emptied.topology.start_operation(100)
-    assert await emptied.maintenance.advance_operation(T0) == (emptied.tenant, {"one": 1, "two": 2})
+    assert await emptied.maintenance.advance_operation(T0) == Advanced(emptied.tenant, {"one": 1, "two": 2})
 
 
 async def test_nothing_to_advance(emptied: Emptied) -> None:
-    assert await emptied.maintenance.advance_operation(T0) is None
+    assert await emptied.maintenance.advance_operation(T0) == Resting(None)
+
+
+async def test_how_long_until_it_may_go_on(emptied: Emptied) -> None:
+    await emptied.store.bury_many(2)
+    await emptied.topology.start_operation(0.5)
+    await emptied.maintenance.advance_operation(T0)
+    assert await emptied.maintenance.advance_operation(at(0.5)) == Resting(1.5)
+
+
+async def test_rate_that_is_next_to_nothing_holds_up_nobody(emptied: Emptied) -> None:
+    await emptied.store.bury_many(4)
+    slow = await emptied.topology.start_operation(1e-300, limit=2)
+    await emptied.maintenance.advance_operation(T0)
+    fast = await emptied.topology.start_operation(100, now=at(1))
+    assert await advance(emptied, at(1)) == 3
+    await advance(emptied, at(2))
+    assert (await emptied.topology.operation(slow.id, at(2))).status is OperationStatus.RUNNING
+    assert (await emptied.topology.operation(fast.id, at(2))).status is OperationStatus.DONE
 
 
 async def test_operation_about_nothing_ends(emptied: Emptied) -> None:
@@ -159,7 +177,7 @@ async def test_another_process_carries_it_on(emptied: Emptied) -> None:
     assert await advance(emptied, T0) == 2
     other = emptied.open()
     for second in (1, 2, 3, 4):
-        while await other.maintenance.advance_operation(at(second)) is not None:
+        while isinstance(await other.maintenance.advance_operation(at(second)), Advanced):
             pass
     done = await emptied.topology.operation(operation.id, at(5))
     assert (done.status, done.requeued, done.remaining) == (OperationStatus.DONE, 6, 0)

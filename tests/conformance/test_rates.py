@@ -220,3 +220,14 @@ class TestBothLimits:
         await fill(store, 5)
         await store.reserve_one(lease_seconds=30)
         assert (await store.reserve(at(1))).next_available_at == at(30)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 1e-12, 1e-300])
+async def test_rate_that_is_next_to_nothing(store: Store, topology: Topology, rate: float) -> None:
+    await topology.put(rate_per_second=rate)
+    await fill(store, 2)
+    assert len(await store.reserve_ids(limit=1)) == 1
+    empty = await store.reserve()
+    assert not empty.tasks
+    assert empty.next_available_at is not None
+    assert empty.next_available_at > at(3600)

@@ -19,10 +19,10 @@ router = APIRouter(prefix="/v1/dlq", tags=["dead letters"], route_class=JsonRout
 @router.get("", response_model=DeadLetterListReply, responses=refuses())
 async def list_dead_letters(query: DeadLetterParameters, tenant_id: TenantId, letters: DeadLetters) -> Response:
     """Dead letters, newest first."""
-    after = decode_cursor(query.cursor, FinishedKey)
+    after = decode_cursor(query.cursor, FinishedKey, of="dlq")
     page = await letters.list(tenant_id, query.to_filter(), query.limit, after)
     items = [views.dead_letter(letter) for letter in page.items]
-    return json_response(views.page(items, encode_cursor(page.next_key)))
+    return json_response(views.page(items, encode_cursor(page.next_key, of="dlq")))
 
 
 @router.post(

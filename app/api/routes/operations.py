@@ -5,10 +5,11 @@ from fastapi import APIRouter, Response
 from app.api import views
 from app.api.dependencies import DeadLetters, TenantId
 from app.api.fields import TaskId
+from app.api.json_body import JsonRoute
 from app.api.replies import OperationReply
 from app.api.responses import json_response, refuses
 
-router = APIRouter(prefix="/v1/operations", tags=["dead letters"])
+router = APIRouter(prefix="/v1/operations", tags=["dead letters"], route_class=JsonRoute)
 
 
 @router.get("/{operation_id}", response_model=OperationReply, responses=refuses("operation_not_found"))

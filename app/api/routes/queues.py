@@ -27,8 +27,10 @@ router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=JsonRoute)
 @router.get("", response_model=QueueListReply, responses=refuses())
 async def list_queues(query: QueueParameters, tenant_id: TenantId, queues: Queues) -> Response:
     """Declared queues, in order of name."""
-    page = await queues.list(tenant_id, query.topic, query.limit, decode_cursor(query.cursor, NameKey))
-    return json_response(views.page([views.queue(queue) for queue in page.items], encode_cursor(page.next_key)))
+    page = await queues.list(tenant_id, query.topic, query.limit, decode_cursor(query.cursor, NameKey, of="queues"))
+    return json_response(
+        views.page([views.queue(queue) for queue in page.items], encode_cursor(page.next_key, of="queues"))
+    )
 
 
 @router.put(

@@ -22,11 +22,13 @@ async def list_tasks(query: TaskParameters, tenant_id: TenantId, tasks: Tasks) -
     """Live tasks in order of acceptance, or those that finished in one way, newest first."""
     wanted = query.to_filter()
     if wanted.status is None or wanted.status in LIVE_STATUSES:
-        live = await tasks.list_live(tenant_id, wanted, query.limit, decode_cursor(query.cursor, LiveKey))
-        items, cursor = live.items, encode_cursor(live.next_key)
+        after = decode_cursor(query.cursor, LiveKey, of="live")
+        live = await tasks.list_live(tenant_id, wanted, query.limit, after)
+        items, cursor = live.items, encode_cursor(live.next_key, of="live")
     else:
-        finished = await tasks.list_finished(tenant_id, wanted, query.limit, decode_cursor(query.cursor, FinishedKey))
-        items, cursor = finished.items, encode_cursor(finished.next_key)
+        until = decode_cursor(query.cursor, FinishedKey, of=wanted.status)
+        finished = await tasks.list_finished(tenant_id, wanted, query.limit, until)
+        items, cursor = finished.items, encode_cursor(finished.next_key, of=wanted.status)
     return json_response(views.page([views.task(task) for task in items], cursor))
 
 
@@ -39,8 +41,14 @@ async def get_task(task_id: TaskId, tenant_id: TenantId, tasks: Tasks) -> Respon
 @router.get("/tasks/{task_id}/attempts", response_model=AttemptListReply, responses=refuses("task_not_found"))
 async def list_attempts(task_id: TaskId, query: PagingParameters, tenant_id: TenantId, tasks: Tasks) -> Response:
     """The attempts in order of start, the running one included."""
-    page = await tasks.attempts(tenant_id, task_id, query.limit, decode_cursor(query.cursor, AttemptKey))
-    return json_response(views.page([views.attempt(item) for item in page.items], encode_cursor(page.next_key)))
+    page = await tasks.attempts(
+        tenant_id, task_id, query.limit, decode_cursor(query.cursor, AttemptKey, of=f"attempts of {task_id}")
+    )
+    return json_response(
+        views.page(
+            [views.attempt(item) for item in page.items], encode_cursor(page.next_key, of=f"attempts of {task_id}")
+        )
+    )
 
 
 @router.get("/tasks/{task_id}/explain", response_model=ExplainReply, responses=refuses("task_not_found"))

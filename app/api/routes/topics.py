@@ -19,8 +19,10 @@ router = APIRouter(prefix="/v1/topics", tags=["topics"], route_class=JsonRoute)
 @router.get("", response_model=TopicListReply, responses=refuses())
 async def list_topics(query: PagingParameters, tenant_id: TenantId, topics: Topics) -> Response:
     """Topics, in order of name."""
-    page = await topics.list(tenant_id, query.limit, decode_cursor(query.cursor, NameKey))
-    return json_response(views.page([views.topic(topic) for topic in page.items], encode_cursor(page.next_key)))
+    page = await topics.list(tenant_id, query.limit, decode_cursor(query.cursor, NameKey, of="topics"))
+    return json_response(
+        views.page([views.topic(topic) for topic in page.items], encode_cursor(page.next_key, of="topics"))
+    )
 
 
 @router.put(
