@@ -55,7 +55,7 @@ def publish(results: Results) -> None:
 def _run(options: argparse.Namespace) -> Results:
     form = _form(options)
     chosen = _chosen(options.only)
-    results = Results(describe_machine(), form.name, [])
+    results = Results(describe_machine(), [])
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
         bar = progress.add_task("", total=sum(scenario.rounds or form.rounds for scenario in chosen))

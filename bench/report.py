@@ -31,7 +31,7 @@ def _machine(results: Results) -> str:
     machine = results.machine
     return (
         f"Measured {machine['at']} on {machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB,"
-        f" Python {machine['python']}, in the {results.form} form."
+        f" Python {machine['python']}."
     )
 
 
@@ -51,7 +51,9 @@ def _scenario(outcome: Outcome) -> str:
     ]
     reference = outcome.figures.get(f"{REFERENCE}.inserts")
     aside = f"\n\nReference inserts a second in these rounds: {_cell(reference)}." if reference else ""
-    return f"## {scenario.title}\n\n`{scenario.name}`\n\n" + _table(("", *map(_heading, shown)), rows) + aside
+    rounds = max((len(values) for values in outcome.figures.values()), default=0)
+    how = f"Scenario `{scenario.name}`, {outcome.form} form, rounds: {rounds}."
+    return f"## {scenario.title}\n\n{how}\n\n" + _table(("", *map(_heading, shown)), rows) + aside
 
 
 def _notes(notes: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ class Results:
     """All that a run measured."""
 
     machine: dict[str, object]
-    form: str
     outcomes: list[Outcome]
 
     @property
@@ -27,7 +26,6 @@ def write_results(results: Results, path: Path) -> None:
     """Write the figures, rounded to what can be told apart."""
     document = {
         "machine": results.machine,
-        "form": results.form,
         "scenarios": {outcome.scenario.name: _outcome(outcome) for outcome in results.outcomes},
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,23 +36,19 @@ def read_results(path: Path) -> Results:
     """Read what was written; scenarios that are no more are left out."""
     document = json.loads(path.read_text(encoding="utf-8"))
     kept = document["scenarios"]
-    outcomes = [
-        Outcome(scenario, kept[scenario.name]["figures"], kept[scenario.name]["notes"])
-        for scenario in SCENARIOS
-        if scenario.name in kept
-    ]
-    return Results(document["machine"], document["form"], outcomes)
+    outcomes = [Outcome(scenario, **kept[scenario.name]) for scenario in SCENARIOS if scenario.name in kept]
+    return Results(document["machine"], outcomes)
 
 
 def merge(old: Results, new: Results) -> Results:
     """The new outcomes, and those of the old run that were not measured again."""
     measured = {outcome.scenario.name: outcome for outcome in (*old.outcomes, *new.outcomes)}
-    return Results(new.machine, new.form, [measured[s.name] for s in SCENARIOS if s.name in measured])
+    return Results(new.machine, [measured[s.name] for s in SCENARIOS if s.name in measured])
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:
     figures = {name: _rounded(values) for name, values in outcome.figures.items()}
-    return {"figures": figures, "notes": outcome.notes}
+    return {"form": outcome.form, "figures": figures, "notes": outcome.notes}
 
 
 def _rounded(values: Sequence[float]) -> list[float]:

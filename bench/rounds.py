@@ -41,7 +41,7 @@ class Rounds:
 
     def run(self, scenario: Scenario) -> Outcome:
         """Measure a scenario; what cannot be measured is noted and left out."""
-        outcome = Outcome(scenario)
+        outcome = Outcome(scenario, self._form.name)
         with ExitStack() as stack:
             stage = Stage(self._form, self._databases, self._generator, self._workshop, stack)
             self._progress.begin(f"{scenario.name}: prepare")

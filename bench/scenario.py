@@ -46,6 +46,7 @@ class Outcome:
     """What a scenario measured: the values of each `contestant.figure`, a value a round."""
 
     scenario: Scenario
+    form: str
     figures: dict[str, list[float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 CALLERS = 64
 CONNECTIONS = 10
 BATCH_SIZE = 100
+# A broker does not get slower by what waits, and filling it by single messages takes long.
+BROKER_BACKLOG = 1000
 
 
 def python_peer(stage: "Stage", name: str, program: str, mode: str, backlog: int | None = None) -> Contestant:
@@ -45,7 +47,7 @@ def _peer(stage: "Stage", name: str, run: Callable[[str], Measured]) -> Contesta
 
 
 def _broker_peer(stage: "Stage", name: str, broker: Broker, program: str) -> Contestant:
-    arguments = _arguments(stage, "cycle", stage.form.backlog, broker.url)
+    arguments = _arguments(stage, "cycle", BROKER_BACKLOG, broker.url)
     return Contestant(name, lambda: with_cycles(stage.workshop.run_python(program, arguments)))
 
 

@@ -1,5 +1,6 @@
 """Runs an ASGI application on the server that LeaseMQ runs on, with the same options."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.servers.ports import LOOPBACK, free_port, is_listening
+from tests.servers.process import FORKER
+from tests.service import LAUNCH, ROOT
 
-ROOT = Path(__file__).parents[2]
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 
@@ -20,9 +22,10 @@ def start_asgi(factory: str, stack: ExitStack, directory: Path) -> int:
     options = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--no-server-header"]
     command = [sys.executable, "-m", "uvicorn", "--factory", factory, "--host", LOOPBACK, "--port", str(port), *options]
     log = stack.enter_context((directory / f"asgi-{port}.log").open("wb"))
-    process = subprocess.Popen(
-        [*command, "--log-level", "warning"], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-    )
+    launched = [sys.executable, "-c", LAUNCH, str(os.getpid()), *command, "--log-level", "warning"]
+    process = FORKER.submit(
+        subprocess.Popen, launched, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+    ).result()
     stack.callback(_stop, process)
     _wait(process, port)
     return port
