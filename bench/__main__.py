@@ -55,6 +55,8 @@ def publish(results: Results) -> None:
 def _run(options: argparse.Namespace) -> Results:
     form = _form(options)
     chosen = _chosen(options.only)
+    # Scenarios can be run one by one: what was measured before and not again is kept.
+    earlier = read_results(LATEST) if LATEST.exists() else Results({}, [])
     results = Results(describe_machine(), [])
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
@@ -71,13 +73,8 @@ def _run(options: argparse.Namespace) -> Results:
         rounds = Rounds(form, Databases(stack), generator, told)
         for scenario in chosen:
             results.outcomes.append(rounds.run(scenario))
-            write_results(_with_earlier(results), LATEST)
-    return _with_earlier(results) if options.publish else results
-
-
-def _with_earlier(results: Results) -> Results:
-    """Scenarios can be run one by one: what was measured before and not again is kept."""
-    return merge(read_results(LATEST), results) if LATEST.exists() else results
+            write_results(merge(earlier, results), LATEST)
+    return merge(earlier, results) if options.publish else results
 
 
 def _form(options: argparse.Namespace) -> Form:
