@@ -16,7 +16,7 @@ from bench.document import put_between_marks
 from bench.forms import DEFAULT, FULL, QUICK, Form
 from bench.load import build_generator
 from bench.machine import describe_machine
-from bench.plot import draw
+from bench.plot import draw_claims, draw_rates
 from bench.report import one_line, tables, verdicts
 from bench.results import Results, merge, read_results, write_results
 from bench.rounds import Progress as Told
@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[1]
 LATEST = ROOT / "bench" / "results" / "latest.json"
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 PUBLISHED = ROOT / "docs" / "benchmarks.json"
-PLOT = ROOT / "docs" / "benchmarks.svg"
+CLAIMS_PLOT = ROOT / "docs" / "benchmarks-claims.svg"
+RATES_PLOT = ROOT / "docs" / "benchmarks-rates.svg"
 # On the disk, where the system's folder for short-lived files may be in memory.
 DISK = Path("/var/tmp")
 
@@ -46,10 +47,12 @@ def main() -> int:
 
 
 def publish(results: Results) -> None:
-    """Put the results into the documentation: figures, plot and tables."""
+    """Put the results into the documentation: figures, plots and tables."""
     write_results(results, PUBLISHED)
-    draw(verdicts(results), PLOT)
-    put_between_marks(DOCUMENT, f"![How far each requirement is met]({PLOT.name})\n\n{tables(results)}")
+    draw_claims(verdicts(results), CLAIMS_PLOT)
+    draw_rates(results.outcomes, RATES_PLOT)
+    plots = f"![How far each requirement is met]({CLAIMS_PLOT.name})\n\n![Rates]({RATES_PLOT.name})"
+    put_between_marks(DOCUMENT, f"{plots}\n\n{tables(results)}")
 
 
 def _run(options: argparse.Namespace) -> Results:
@@ -72,6 +75,8 @@ def _run(options: argparse.Namespace) -> Results:
             told.note("There is no C compiler: a slower load generator in Python is used, and may be the limit.")
         rounds = Rounds(form, Databases(stack), generator, told)
         for scenario in chosen:
+            if not progress.console.is_terminal:
+                progress.console.print(scenario.name)
             results.outcomes.append(rounds.run(scenario))
             write_results(merge(earlier, results), LATEST)
     return merge(earlier, results) if options.publish else results

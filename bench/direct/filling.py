@@ -22,7 +22,8 @@ WHERE table_schema = 'public' AND table_name = $1 AND is_identity = 'NO'
 ORDER BY ordinal_position
 """
 ROWS_AT_ONCE = 500_000
-NEW_ID = "'filled-' || gen_random_uuid()"
+# In order of time, as the service's own ids are.
+NEW_ID = "uuidv7()::text"
 
 Filler = Callable[["Filling"], Awaitable[None]]
 

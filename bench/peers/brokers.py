@@ -1,16 +1,14 @@
 """beanstalkd and RabbitMQ as child processes on loopback ports, with messages that are on the disk when confirmed."""
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.peers.debian import brokers_root
 from bench.scenario import CannotMeasureError
+from tests.servers.debian import CannotInstallError, claim_workspace, suite_root
 from tests.servers.ports import LOOPBACK, free_port, is_listening
-from tests.servers.process import ServerProcess, give_to_servers_user
+from tests.servers.process import ServerProcess
 
 RABBITMQ_CONFIGURATION = """
 listeners.tcp.1 = 127.0.0.1:{amqp}
@@ -32,7 +30,7 @@ class Broker:
 
 def start_beanstalkd(stack: ExitStack) -> Broker:
     """Start beanstalkd with a log that is synced at every write."""
-    root, port = brokers_root(), free_port()
+    root, port = _root(), free_port()
     directory = _workspace(root, stack)
     inside = Path("/") / directory.relative_to(root)
     command = ["/usr/bin/beanstalkd", "-l", LOOPBACK, "-p", str(port), "-b", str(inside), "-f", "0"]
@@ -42,7 +40,7 @@ def start_beanstalkd(stack: ExitStack) -> Broker:
 
 def start_rabbitmq(stack: ExitStack) -> Broker:
     """Start RabbitMQ with its management plugin, and the port mapper that it needs, which would outlive it."""
-    root, amqp, http, mapper, distribution = brokers_root(), free_port(), free_port(), free_port(), free_port()
+    root, amqp, http, mapper, distribution = _root(), free_port(), free_port(), free_port(), free_port()
     directory = _workspace(root, stack)
     inside = Path("/") / directory.relative_to(root)
     (directory / "rabbitmq.conf").write_text(RABBITMQ_CONFIGURATION.format(amqp=amqp, http=http))
@@ -61,14 +59,18 @@ def start_rabbitmq(stack: ExitStack) -> Broker:
     return Broker(f"amqp://guest:guest@{LOOPBACK}:{amqp}/?management={http}")
 
 
+def _root() -> Path:
+    try:
+        return suite_root("brokers-stable", "stable", "beanstalkd,rabbitmq-server")
+    except CannotInstallError as error:
+        raise CannotMeasureError(str(error)) from error
+
+
 def _workspace(root: Path, stack: ExitStack) -> Path:
     """A directory below the root for one broker, that goes with it."""
-    parent = root / "data"
-    parent.mkdir(exist_ok=True)
-    directory = Path(tempfile.mkdtemp(dir=parent))
-    stack.callback(shutil.rmtree, directory, ignore_errors=True)
-    give_to_servers_user(directory)
-    return directory
+    workspace = claim_workspace(root)
+    stack.callback(workspace.remove)
+    return workspace.path
 
 
 def _start(command: Sequence[str], root: Path, directory: Path, port: int, stack: ExitStack) -> None:

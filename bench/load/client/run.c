@@ -78,15 +78,17 @@ static bool in_window(const struct load *load, double at) { return at >= load->w
 
 static bool goes_by_count(const struct options *options) { return options->stop_when_empty || options->total > 0; }
 
-/* The window opens when every connection has had its first turn, and closes when each has had two more. */
+/* The window opens when every connection has had its first turn, and closes when each has had two more; at a fixed
+   rate, where connections are spare, it goes by time alone. */
 static void move_window(struct load *load) {
     const struct options *options = load->options;
+    long every_connection = options->rate > 0 ? 0 : options->connections;
     double now = now_seconds(), warm_at = load->started_at + options->warmup_seconds;
     if (load->window_from == INFINITY) {
-        bool warm = load->turns_done >= options->connections || now >= warm_at + WARMUP_LIMIT_SECONDS;
+        bool warm = load->turns_done >= every_connection || now >= warm_at + WARMUP_LIMIT_SECONDS;
         if (now >= warm_at && warm) load->window_from = now;
     } else if (load->window_to == INFINITY && now >= load->window_from + options->seconds) {
-        bool enough = load->turns_counted >= 2L * options->connections || goes_by_count(options);
+        bool enough = load->turns_counted >= 2 * every_connection || goes_by_count(options);
         if (enough || now >= load->window_from + WINDOW_LIMIT * options->seconds) load->window_to = now;
     }
 }
