@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from bench.ratios import Summary, Verdict, judge, summarise
+from bench.ratios import Summary, Verdict, judge, ratios, summarise
 from bench.results import Results
 from bench.rounds import REFERENCE
 from bench.scenario import Outcome
 
+# Figures that are rates of tasks, and so can be held against the reference.
+RATES = {"cycles": "cycles/s", "enqueue": "enqueue/s", "process": "process/s", "requests": "requests/s"}
 MARKS = {True: "yes", False: "**no**", None: "not measured"}
 
 
@@ -42,18 +44,30 @@ def _claims(found: Sequence[Verdict]) -> str:
 
 def _scenario(outcome: Outcome) -> str:
     scenario = outcome.scenario
-    contestants = dict.fromkeys(name.rpartition(".")[0] for name in outcome.figures)
+    contestants = [name for name in dict.fromkeys(n.rpartition(".")[0] for n in outcome.figures) if name != REFERENCE]
     shown = [f for f in scenario.shown if any(f"{contestant}.{f}" in outcome.figures for contestant in contestants)]
     rows = [
-        (contestant, *(_cell(outcome.figures.get(f"{contestant}.{figure}")) for figure in shown))
-        for contestant in contestants
-        if contestant != REFERENCE
+        (name, *_to_reference(outcome, name), *(_cell(outcome.figures.get(f"{name}.{figure}")) for figure in shown))
+        for name in contestants
     ]
-    reference = outcome.figures.get(f"{REFERENCE}.inserts")
-    aside = f"\n\nReference inserts a second in these rounds: {_cell(reference)}." if reference else ""
+    relative = ["to reference"] if scenario.shown[0] in RATES else []
+    table = _table(("", *relative, *map(_heading, shown)), rows)
+    reference = _cell(outcome.figures.get(f"{REFERENCE}.inserts"))
+    return f"## {scenario.title}\n\n{_how(outcome)} Reference inserts a second: {reference}.\n\n{table}"
+
+
+def _to_reference(outcome: Outcome, contestant: str) -> list[str]:
+    """The rate as a ratio to the reference of the same round, if a rate is what the scenario shows."""
+    figure = outcome.scenario.shown[0]
+    if figure not in RATES:
+        return []
+    found = ratios(outcome.figures.get(f"{contestant}.{figure}", ()), outcome.figures.get(f"{REFERENCE}.inserts", ()))
+    return [_cell(found)]
+
+
+def _how(outcome: Outcome) -> str:
     rounds = max((len(values) for values in outcome.figures.values()), default=0)
-    how = f"Scenario `{scenario.name}`, {outcome.form} form, rounds: {rounds}."
-    return f"## {scenario.title}\n\n{how}\n\n" + _table(("", *map(_heading, shown)), rows) + aside
+    return f"Scenario `{outcome.scenario.name}`, {outcome.form} form, rounds: {rounds}."
 
 
 def _notes(notes: Sequence[str]) -> str:
@@ -92,5 +106,4 @@ def _number(value: float) -> str:
 
 
 def _heading(figure: str) -> str:
-    names = {"cycles": "cycles/s", "enqueue": "enqueue/s", "process": "process/s", "requests": "requests/s"}
-    return names.get(figure, figure.replace("_", " "))
+    return RATES.get(figure, figure.replace("_", " "))

@@ -38,7 +38,7 @@ def _prepare(stage: Stage) -> list[Contestant]:
     stage.notes.append(
         f"flat: {sizes.small:,} ready rows, and then {sizes.ready:,} ready, {sizes.scheduled:,} scheduled of higher"
         f" priority, {sizes.queues:,} queues, {sizes.leased:,} leased, {sizes.history:,} of history"
-        " (`--full`: 5M, 1M, 10k, 100k, 10M)"
+        " rows"
     )
     return [_contestant(stage, name, more) for name, more in fillers.items()]
 
@@ -49,11 +49,11 @@ def _claim(call: str, name: str, what: str) -> Claim:
 
 
 CASES = {
-    "ready": "with very many ready (5M)",
-    "scheduled": "with very many scheduled in front (1M)",
-    "queues": "among 10k queues",
-    "leased": "with very many leased (100k)",
-    "history": "with much history (10M)",
+    "ready": "with very many ready rows (5M in the full form)",
+    "scheduled": "with very many scheduled in front (1M in the full form)",
+    "queues": "among very many queues (10k in the full form)",
+    "leased": "with very many leased (100k in the full form)",
+    "history": "with much history (10M rows in the full form)",
 }
 
 FLAT = Scenario(

@@ -54,7 +54,7 @@ SNAPSHOT = Scenario(
     prepare=_prepare,
     claims=[
         Claim(
-            "Reserve after 100k rows churned under a held snapshot, against without",
+            "Reserve after rows churned under a held snapshot (20k in the quick form, else 100k), against without",
             "snapshot", "under a held snapshot.reserve_ms", "without.reserve_ms", 2.0, at_least=False,
         ),
     ],
