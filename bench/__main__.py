@@ -67,7 +67,9 @@ def _run(options: argparse.Namespace) -> Results:
         told = Told(
             begin=lambda what: progress.update(bar, description=what),
             step=lambda: progress.advance(bar),
-            note=lambda note: progress.console.print(note, style="yellow", markup=False),
+            note=lambda note: progress.console.print(
+                note, style="yellow", markup=False, highlight=False, soft_wrap=True
+            ),
         )
         told.begin("build the load generator")
         generator = build_generator(Path(stack.enter_context(tempfile.TemporaryDirectory())))
