@@ -1,6 +1,7 @@
 """`python -m bench`: run the scenarios, tell what came of them, and keep the figures."""
 
 import argparse
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ DISK = Path("/var/tmp")
 def main() -> int:
     """Run what is asked for."""
     options = _parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if DISK.is_dir():
         tempfile.tempdir = str(DISK)
     results = read_results(options.render) if options.render else _run(options)

@@ -29,7 +29,7 @@ def draw_claims(found: Sequence[Verdict], path: Path) -> None:
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.set_yticks(range(len(measured)), [verdict.claim.text for verdict, _ in measured], fontsize=7)
-    axes.set_xlabel("times the requirement (right of the line: met); dot: median, bar: least to greatest round")
+    axes.set_xlabel("times the requirement; right of the line: met; bar: least to greatest round", fontsize=8)
     _save(figure, path)
 
 
@@ -67,7 +67,7 @@ def _save(figure: Figure, path: Path) -> None:
         axes.grid(axis="x", alpha=0.3)
     figure.tight_layout()
     # The same figures give the same file.
-    with mpl.rc_context({"svg.hashsalt": "leasemq"}):
+    with mpl.rc_context({"svg.hashsalt": "leasemq", "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})
 
 

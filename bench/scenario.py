@@ -35,7 +35,7 @@ class Scenario:
     title: str
     prepare: Prepare
     claims: Sequence[Claim] = ()
-    # A scenario that takes long measures once.
+    # A scenario may have its own number of rounds, whatever the form.
     rounds: int | None = None
     # The figures that the table shows, in this order.
     shown: Sequence[str] = ("cycles",)
