@@ -68,7 +68,7 @@ def _save(figure: Figure, path: Path) -> None:
     figure.tight_layout()
     # The same figures give the same file.
     with mpl.rc_context({"svg.hashsalt": "leasemq", "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None})
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
 def _kept(verdict: Verdict, summary: Summary) -> tuple[float, float, float]:

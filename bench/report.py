@@ -32,7 +32,7 @@ def one_line(verdict: Verdict) -> str:
 def _machine(results: Results) -> str:
     machine = results.machine
     return (
-        f"Measured {machine['at']} on {machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB,"
+        f"Measured on {machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB,"
         f" Python {machine['python']}."
     )
 
@@ -67,7 +67,8 @@ def _to_reference(outcome: Outcome, contestant: str) -> list[str]:
 
 def _how(outcome: Outcome) -> str:
     rounds = max((len(values) for values in outcome.figures.values()), default=0)
-    return f"Scenario `{outcome.scenario.name}`, {outcome.form} form, rounds: {rounds}."
+    moment = f"begun at {outcome.moment['at']} with a load of {outcome.moment['load']}"
+    return f"Scenario `{outcome.scenario.name}`, {outcome.form} form, rounds: {rounds}, {moment}."
 
 
 def _notes(notes: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def merge(old: Results, new: Results) -> Results:
 
 def _outcome(outcome: Outcome) -> dict[str, object]:
     figures = {name: _rounded(values) for name, values in outcome.figures.items()}
-    return {"form": outcome.form, "figures": figures, "notes": outcome.notes}
+    return {"form": outcome.form, "moment": outcome.moment, "figures": figures, "notes": outcome.notes}
 
 
 def _rounded(values: Sequence[float]) -> list[float]:

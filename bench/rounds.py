@@ -8,6 +8,7 @@ from bench.databases import Databases
 from bench.direct.reference import measure_reference
 from bench.forms import Form
 from bench.load import Generator
+from bench.machine import describe_moment
 from bench.peers.workshop import Workshop
 from bench.scenario import CannotMeasureError, Contestant, Outcome, Scenario
 from bench.stage import Stage
@@ -41,7 +42,7 @@ class Rounds:
 
     def run(self, scenario: Scenario) -> Outcome:
         """Measure a scenario; what cannot be measured is noted and left out."""
-        outcome = Outcome(scenario, self._form.name)
+        outcome = Outcome(scenario, self._form.name, describe_moment())
         with ExitStack() as stack:
             stage = Stage(self._form, self._databases, self._generator, self._workshop, stack)
             self._progress.begin(f"{scenario.name}: prepare")

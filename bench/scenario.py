@@ -47,6 +47,8 @@ class Outcome:
 
     scenario: Scenario
     form: str
+    # When it began, and the load of the machine at that moment.
+    moment: dict[str, object]
     figures: dict[str, list[float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
