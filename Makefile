@@ -9,6 +9,7 @@ OPENAPI := openapi/openapi.json
 RUNTIME := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
 DEV := $(VENV)/.installed-dev
+BENCH := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
 # Two targets must not run pip in one environment at once.
@@ -32,6 +33,10 @@ test: $(TEST) ## Run the tests on every database there is
 .PHONY: servers
 servers: $(TEST) ## Run the tests' PostgreSQL and MySQL, and print their URLs
 	$(BIN)/python -m tests.servers
+
+.PHONY: bench
+bench: $(BENCH) ## Measure everything, or SCENARIO="single batch"; BENCH_FLAGS=--quick, --full, --publish
+	$(BIN)/python -m bench $(if $(SCENARIO),--only $(SCENARIO)) $(BENCH_FLAGS)
 
 .PHONY: lint
 lint: $(DEV) ## Check format and style
@@ -65,7 +70,7 @@ check: lint types imports openapi-check test ## Run every check, then the tests
 
 .PHONY: clean
 clean: ## Remove what was installed, built and cached here
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-bench dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -81,4 +86,8 @@ $(TEST): pyproject.toml constraints.txt | $(BIN)/python
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) '.[dev]'
+	@touch $(RUNTIME) $(TEST) $@
+
+$(BENCH): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) '.[bench]'
 	@touch $(RUNTIME) $(TEST) $@

@@ -1,4 +1,4 @@
-"""MySQL from Debian's sid suite, unpacked once into a cached directory that the servers take for their root."""
+"""Servers from Debian's suites, unpacked once into cached directories that they take for their root."""
 
 import fcntl
 import os
@@ -34,13 +34,18 @@ class Workspace:
 
 
 def mysql_root() -> Path:
-    """Return the directory with the unpacked suite, made first if need be."""
+    """Return the directory with the unpacked suite that has MySQL, made first if need be."""
+    return suite_root("mysql-sid", "sid", "mysql-server-core")
+
+
+def suite_root(name: str, suite: str, packages: str) -> Path:
+    """Return the directory with a suite and some of its packages unpacked, made first if need be."""
     if os.geteuid() != 0:
         raise CannotInstallError("unpacking Debian's needs root")
-    root = _cache() / "mysql-sid"
+    root = _cache() / name
     with _locked(_cache()):
         if not root.exists():
-            _unpack(root)
+            _unpack(root, suite, packages)
     return root
 
 
@@ -58,13 +63,13 @@ def claim_workspace(root: Path) -> Workspace:
         return workspace
 
 
-def _unpack(root: Path) -> None:
+def _unpack(root: Path, suite: str, packages: str) -> None:
     """Unpack next to the root and rename when complete, so that a root that is there is whole."""
     debootstrap = shutil.which("debootstrap", path=SEARCH_PATH) or _install_debootstrap()
     unfinished, log = root.with_suffix(".new"), root.with_suffix(".log")
     # debootstrap mounts the machine's /proc in there, and may have been killed before it took it away.
     _run(["rm", "-rf", "--one-file-system", str(unfinished)], log)
-    _run([debootstrap, "--variant=minbase", "--include=mysql-server-core", "sid", str(unfinished)], log)
+    _run([debootstrap, "--variant=minbase", f"--include={packages}", suite, str(unfinished)], log)
     # The servers' user must get in, whatever the umask.
     unfinished.chmod(0o755)
     unfinished.rename(root)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote
@@ -63,18 +63,24 @@ class MysqlServer(Server):
 
 def start_mysql(directory: Path) -> Server | Unavailable:
     """Start a fresh MySQL server, or take the one that is named, or say why there is none."""
+    return start_mysql_with(SETTINGS, directory)
+
+
+def start_mysql_with(settings: Sequence[str], directory: Path) -> Server | Unavailable:
+    """Start one with other settings; one that is named keeps its own."""
     if url := os.environ.get("MQ_TEST_MYSQL_URL"):
         return MysqlServer(url, process=None)
     give_to_servers_user(directory)
     log = directory / "mysql.log"
     if mysqld := _mysqld_on_path():
-        return _start(mysqld, root=Path("/"), workspace=directory, log=log)
+        return _start([mysqld, *settings], root=Path("/"), workspace=directory, log=log)
     try:
         root = debian.mysql_root()
     except debian.CannotInstallError as error:
         return Unavailable(f"no MySQL server: {error}; set MQ_TEST_MYSQL_URL or put MySQL's mysqld on the PATH")
     workspace = debian.claim_workspace(root)
-    return _start("/usr/sbin/mysqld", root=root, workspace=workspace.path, log=log, clean_up=workspace.remove)
+    command = ["/usr/sbin/mysqld", *settings]
+    return _start(command, root=root, workspace=workspace.path, log=log, clean_up=workspace.remove)
 
 
 def _mysqld_on_path() -> str | None:
@@ -87,15 +93,16 @@ def _mysqld_on_path() -> str | None:
 
 
 def _start(
-    mysqld: str, *, root: Path, workspace: Path, log: Path, clean_up: Callable[[], None] = lambda: None
+    command: Sequence[str], *, root: Path, workspace: Path, log: Path, clean_up: Callable[[], None] = lambda: None
 ) -> Server:
     """Start `mysqld` in `root` with fresh data in the workspace, which lies below it."""
+    mysqld, *settings = command
     inside, port = Path("/") / workspace.relative_to(root), free_port()
     data = f"--datadir={inside}/data"
     (workspace / "administrator.sql").write_text(ADMINISTRATOR)
     run([mysqld, "--no-defaults", "--initialize-insecure", data, f"--init-file={inside}/administrator.sql"], root)
     process = ServerProcess(
-        [mysqld, "--no-defaults", data, f"--socket={inside}/mysql.sock", f"--port={port}", *SETTINGS],
+        [mysqld, "--no-defaults", data, f"--socket={inside}/mysql.sock", f"--port={port}", *settings],
         log=log,
         is_ready=lambda: is_listening(port),
         root=root,

@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -44,14 +45,19 @@ class PostgresqlServer(Server):
 
 def start_postgresql(directory: Path) -> Server:
     """Start a fresh PostgreSQL server that keeps everything in the directory."""
+    return start_postgresql_with(SETTINGS, directory)
+
+
+def start_postgresql_with(settings: Mapping[str, str], directory: Path) -> Server:
+    """Start one with other settings."""
     give_to_servers_user(directory)
     programs = _install(directory)
     data, port = directory / "data", free_port()
     user = ["--username=postgres", "--auth=trust"]
     run([f"{programs}/initdb", *user, "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata", str(data)])
-    settings = [argument for name, value in SETTINGS.items() for argument in ("-c", f"{name}={value}")]
+    arguments = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
     process = ServerProcess(
-        [f"{programs}/postgres", "-D", str(data), "-p", str(port), *settings],
+        [f"{programs}/postgres", "-D", str(data), "-p", str(port), *arguments],
         log=directory / "postgresql.log",
         is_ready=lambda: _is_ready(programs, port),
         # "Fast" shutdown; SIGTERM would wait for the clients.

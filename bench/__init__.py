@@ -1,0 +1,1 @@
+"""How fast LeaseMQ is, next to the limit of its databases and next to its peers: `python -m bench`."""

@@ -1,0 +1,1 @@
+"""The limit: what the databases do when nobody speaks HTTP."""
