@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.domain.commands import TaskFilter
-from app.domain.commands import TaskEdit
+from app.domain.commands import TaskEdit, TaskFilter
 from app.domain.task import Status
 from tests.conformance.steps import T0, Store, at, ids, settled
 
