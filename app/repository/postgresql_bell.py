@@ -22,7 +22,7 @@ class PostgreSQLBell:
             isolation_level="AUTOCOMMIT",
             pool_size=CONNECTIONS,
             max_overflow=0,
-            connect_args={"server_settings": {"application_name": "leasemq"}},
+            connect_args={"server_settings": {"application_name": "leasemq bell"}},
         )
 
     async def close(self) -> None:

@@ -161,7 +161,9 @@ class TopologyRepository(Protocol):
         self, tenant_id: str, name: str, older_than_seconds: float, now: datetime | None = None
     ) -> int: ...
 
-    async def queue_stats(self, tenant_id: str, name: str, bound: int, now: datetime | None = None) -> QueueStats:
+    async def queue_stats(
+        self, tenant_id: str, name: str, bound: int | None, now: datetime | None = None
+    ) -> QueueStats:
         """Counts each state up to the bound."""
 
     async def explain_task(
