@@ -164,7 +164,7 @@ class TopologyRepository(Protocol):
     async def queue_stats(
         self, tenant_id: str, name: str, bound: int | None, now: datetime | None = None
     ) -> QueueStats:
-        """Counts each state up to the bound."""
+        """Counts each state up to the bound, or without one all of it, which may take long."""
 
     async def explain_task(
         self, tenant_id: str, task_id: str, bound: int, now: datetime | None = None
