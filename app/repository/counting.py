@@ -11,13 +11,15 @@ from app.repository.session import Scope, Session
 NO_QUEUE = 0
 
 
-async def queue_stats(session: Session, tenant_id: str, name: str, bound: int) -> QueueStats:
-    """The counts of a queue, each up to a bound; `exact` tells whether none has reached it."""
+async def queue_stats(session: Session, tenant_id: str, name: str, bound: int | None) -> QueueStats:
+    """The counts of a queue, each up to a bound if there is one; `exact` tells whether none has reached it."""
     queue = session.living_queues().get(name)
     queue_id = NO_QUEUE if queue is None else queue.id
     rows = await session.rows("count_of_queue", queue_id=queue_id, tenant_id=tenant_id, queue=name, bound=bound)
     counts = {Status(row["status"]): row["tasks"] for row in rows}
-    by_priority = await session.rows("count_ready_by_priority", queue_id=queue_id, bound=bound)
+    # The first so many of very many tell nothing about the rest.
+    countable = bound is None or counts[Status.READY] < bound
+    by_priority = await session.rows("count_ready_by_priority", queue_id=queue_id, bound=bound) if countable else []
     oldest_at = min((row["oldest_at"] for row in by_priority), default=None)
     upcoming = await session.row("next_available", lanes=[{"queue_id": queue_id, "type": None}])
     return QueueStats(
@@ -25,7 +27,7 @@ async def queue_stats(session: Session, tenant_id: str, name: str, bound: int) -
         ready_by_priority={row["priority"]: row["tasks"] for row in by_priority},
         oldest_ready_seconds=None if oldest_at is None else max(0.0, (session.now - oldest_at).total_seconds()),
         next_available_at=None if upcoming is None else upcoming["next_at"],
-        exact=all(count < bound for count in counts.values()),
+        exact=bound is None or all(count < bound for count in counts.values()),
     )
 
 

@@ -21,6 +21,9 @@ from app.repository.shortcuts import Shortcuts
 from app.repository.sqlite import SQLite, connect_sqlite
 from app.repository.topology_repository import SqlTopologyRepository
 
+# How long a full count may take; it is made so seldom that it takes a small part of the time.
+PATIENCE_SECONDS = 60.0
+
 Connect = Callable[[URL, PoolSettings], AsyncEngine]
 
 DIALECTS: dict[str, tuple[Connect, type[Dialect]]] = {
@@ -66,12 +69,13 @@ def open_repositories(
     on_attempts_lost: AttemptsLostHook = lambda attempts: None,
 ) -> Repositories:
     """The repositories on a database whose schema is up to date."""
-    database = Database(
-        dialect, timeout_seconds=timeout_seconds, attempt_log=attempt_log, on_attempts_lost=on_attempts_lost
+    database, patient = (
+        Database(dialect, timeout_seconds=seconds, attempt_log=attempt_log, on_attempts_lost=on_attempts_lost)
+        for seconds in (timeout_seconds, max(timeout_seconds, PATIENCE_SECONDS))
     )
     return Repositories(
         tasks=SqlRepository(database, Shortcuts(database) if isinstance(dialect, PostgreSQL) else None),
-        topology=SqlTopologyRepository(database),
+        topology=SqlTopologyRepository(database, patient),
         maintenance=SqlMaintenanceRepository(database),
         bell=PostgreSQLBell(dialect.engine) if isinstance(dialect, PostgreSQL) else None,
         writers=dialect.writers,

@@ -619,38 +619,54 @@ JOIN JSON_TABLE(:tasks, '$[*]' COLUMNS (
     AND a.task_id = f.task_id COLLATE utf8mb4_0900_bin AND a.started_at <= f.finished_at
 
 -- name: count_of_queue
--- How many tasks there are in each state, counted up to a bound.
+-- How many tasks there are in each state, counted up to a bound, or all of them.
 SELECT 'ready' AS status, count(*) AS tasks
-FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
+    LIMIT :bound -- if bound is given
+) AS counted
 UNION ALL
 SELECT 'scheduled', count(*)
-FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled' LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled'
+    LIMIT :bound -- if bound is given
+) AS counted
 UNION ALL
 SELECT 'leased', count(*)
-FROM (SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased' LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased'
+    LIMIT :bound -- if bound is given
+) AS counted
 UNION ALL
 SELECT 'done', count(*)
 FROM (
-    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done' LIMIT :bound
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done'
+    LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'expired', count(*)
 FROM (
-    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired' LIMIT :bound
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired'
+    LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'cancelled', count(*)
 FROM (
-    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled' LIMIT :bound
+    SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled'
+    LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'dead', count(*)
-FROM (SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue LIMIT :bound) AS counted
+FROM (
+    SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue
+    LIMIT :bound -- if bound is given
+) AS counted
 
 -- name: count_ready_by_priority
 SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
 FROM (
-    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' LIMIT :bound
+    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
+    LIMIT :bound -- if bound is given
 ) AS counted
 GROUP BY priority
 ORDER BY priority DESC

@@ -22,7 +22,7 @@ class PostgreSQLBell:
             isolation_level="AUTOCOMMIT",
             pool_size=CONNECTIONS,
             max_overflow=0,
-            connect_args={"server_settings": {"application_name": "leasemq"}},
+            connect_args={"server_settings": {"application_name": "leasemq bell"}},
         )
 
     async def close(self) -> None:
@@ -44,12 +44,24 @@ class PostgreSQLBell:
         async with self._engine.connect() as connection:
             driver = (await connection.get_raw_connection()).driver_connection
             assert driver is not None
+            ended = asyncio.Event()
+            driver.add_termination_listener(lambda driver: ended.set())
             await driver.add_listener(CHANNEL, on_notification)
             try:
-                while True:
-                    # A connection that died says so only when it is used.
-                    await asyncio.sleep(PROBE_SECONDS)
+                while not await _is_set(ended, PROBE_SECONDS):
+                    # A connection whose other side went without a word says so only when it is used.
                     await connection.execute(text("SELECT 1"))
+                await connection.invalidate()
+                raise ConnectionError("the connection was ended")
             finally:
                 if not driver.is_closed():
                     await driver.remove_listener(CHANNEL, on_notification)
+
+
+async def _is_set(event: asyncio.Event, seconds: float) -> bool:
+    """Waits for the event, so long at most; whether it came."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False

@@ -168,8 +168,10 @@ class TopologyRepository(Protocol):
         self, tenant_id: str, name: str, older_than_seconds: float, now: datetime | None = None
     ) -> int: ...
 
-    async def queue_stats(self, tenant_id: str, name: str, bound: int, now: datetime | None = None) -> QueueStats:
-        """Counts each state up to the bound."""
+    async def queue_stats(
+        self, tenant_id: str, name: str, bound: int | None, now: datetime | None = None
+    ) -> QueueStats:
+        """Counts each state up to the bound, or without one all of it, which may take long."""
 
     async def explain_task(
         self, tenant_id: str, task_id: str, bound: int, now: datetime | None = None

@@ -32,7 +32,7 @@ class Shortcuts:
             return None
         names = list({task.queue for task in tasks})
         rows = await self._database.at_once(
-            "enqueue_at_once", now=now, tenant_id=tenant_id, names=names, **_columns(tasks)
+            "enqueue_at_once", now=now, tenant_id=tenant_id, names=names, **task_columns(tasks)
         )
         if not rows or not rows[0]["accepted"]:
             return None
@@ -92,7 +92,7 @@ def _settled(row: Row | None) -> Settled | None:
     return None if row is None else Settled(row["id"], row["queue"], Status.DONE, row["attempts"], row["available_at"])
 
 
-def _columns(tasks: Sequence[NewTask]) -> dict[str, list[object]]:
+def task_columns(tasks: Sequence[NewTask]) -> dict[str, list[object]]:
     """The tasks as one array for each column."""
     return {
         "ids": [task.id for task in tasks],

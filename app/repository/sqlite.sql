@@ -644,60 +644,54 @@ DELETE FROM mq_task_attempts WHERE id IN (
 )
 
 -- name: count_of_queue
--- How many tasks there are in each state, counted up to a bound.
+-- How many tasks there are in each state, counted up to a bound, or all of them.
 SELECT 'ready' AS status, count(*) AS tasks
 FROM (
     SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
-    ORDER BY priority DESC, available_at, seq
-    LIMIT :bound
+    ORDER BY priority DESC, available_at, seq LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'scheduled', count(*)
 FROM (
     SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'scheduled'
-    ORDER BY available_at
-    LIMIT :bound
+    ORDER BY available_at LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'leased', count(*)
 FROM (
     SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'leased'
-    ORDER BY lease_until
-    LIMIT :bound
+    ORDER BY lease_until LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'done', count(*)
 FROM (
     SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'done'
-    ORDER BY finished_at
-    LIMIT :bound
+    ORDER BY finished_at LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'expired', count(*)
 FROM (
     SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'expired'
-    ORDER BY finished_at
-    LIMIT :bound
+    ORDER BY finished_at LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'cancelled', count(*)
 FROM (
     SELECT 1 FROM mq_task_history WHERE tenant_id = :tenant_id AND queue = :queue AND status = 'cancelled'
-    ORDER BY finished_at
-    LIMIT :bound
+    ORDER BY finished_at LIMIT :bound -- if bound is given
 ) AS counted
 UNION ALL
 SELECT 'dead', count(*)
 FROM (
-    SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue ORDER BY failed_at LIMIT :bound
+    SELECT 1 FROM mq_task_dlq WHERE tenant_id = :tenant_id AND queue = :queue
+    ORDER BY failed_at LIMIT :bound -- if bound is given
 ) AS counted
 
 -- name: count_ready_by_priority
 SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
 FROM (
     SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
-    ORDER BY priority DESC, available_at, seq
-    LIMIT :bound
+    ORDER BY priority DESC, available_at, seq LIMIT :bound -- if bound is given
 ) AS counted
 GROUP BY priority
 ORDER BY priority DESC

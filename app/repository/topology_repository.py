@@ -17,8 +17,10 @@ from app.repository.session import Database, Scope, Session
 class SqlTopologyRepository:
     """See `protocol.TopologyRepository`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, patient: Database) -> None:
         self._database = database
+        # For what may take long and is done seldom.
+        self._patient = patient
 
     async def put_queue(
         self, tenant_id: str, name: str, settings: QueueSettings, now: datetime | None = None
@@ -91,9 +93,12 @@ class SqlTopologyRepository:
         queues = await self._database.read(queues_of_topic, now)
         return sum([await self.cleanup_queue(tenant_id, queue, older_than_seconds, now) for queue in queues])
 
-    async def queue_stats(self, tenant_id: str, name: str, bound: int, now: datetime | None = None) -> QueueStats:
+    async def queue_stats(
+        self, tenant_id: str, name: str, bound: int | None, now: datetime | None = None
+    ) -> QueueStats:
         await catch_up(self._database, tenant_id, name, now)
-        return await self._database.read(
+        database = self._patient if bound is None else self._database
+        return await database.read(
             lambda session: counting.queue_stats(session, tenant_id, name, bound), now, Scope(tenant_id, (name,))
         )
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from app.domain.commands import Page
 from app.domain.errors import InvalidRequest
 from app.domain.queue import Queue, QueueSettings
-from app.domain.task import NewTask
+from app.domain.task import NewTask, Status
 from app.domain.topology import Explanation, NameKey, Published, QueueStats, Topic
 from app.metrics import Metrics
 from app.repository.protocol import ChangeSettings, TopologyRepository
@@ -15,7 +15,6 @@ from app.service.wakeups import WakeUps
 
 # Counts are exact up to here.
 BOUND = 100_000
-EVERYTHING = 2**62
 # A full count is made at most so often that it takes a twentieth of the time.
 REST_FACTOR = 20
 LEAST_REST_SECONDS = 2.0
@@ -27,6 +26,7 @@ class QueueService:
         self._metrics = metrics
         self._wakeups = wakeups
         self._samples: dict[tuple[str, str], tuple[float, QueueStats]] = {}
+        self._counting = asyncio.Lock()
 
     async def put(self, tenant_id: str, name: str, settings: QueueSettings) -> tuple[Queue, bool]:
         _check(settings)
@@ -54,6 +54,7 @@ class QueueService:
 
     async def delete(self, tenant_id: str, name: str) -> None:
         await self._repository.delete_queue(tenant_id, name)
+        self._samples.pop((tenant_id, name), None)
 
     async def pause(self, tenant_id: str, name: str) -> Queue:
         return await self._repository.set_paused(tenant_id, name, paused=True)
@@ -68,6 +69,7 @@ class QueueService:
 
     async def purge(self, tenant_id: str, name: str) -> int:
         purged = await self._repository.purge_queue(tenant_id, name)
+        self._samples.pop((tenant_id, name), None)
         self._metrics.count_operation("purge", name, "ok", purged)
         return purged
 
@@ -77,22 +79,24 @@ class QueueService:
     async def stats(self, tenant_id: str, name: str) -> QueueStats:
         """Exact up to a bound; beyond it, from a full count that was made a short while ago."""
         stats = await self._repository.queue_stats(tenant_id, name, BOUND + 1)
-        return stats if stats.exact else await self._sample(tenant_id, name)
+        return stats if stats.exact else _completed(stats, await self._sample(tenant_id, name))
 
     async def explain(self, tenant_id: str, task_id: str) -> Explanation:
         return await self._repository.explain_task(tenant_id, task_id, BOUND + 1)
 
     async def _sample(self, tenant_id: str, name: str) -> QueueStats:
         loop = asyncio.get_running_loop()
-        good_until, sample = self._samples.get((tenant_id, name), (0.0, None))
-        if sample is not None and loop.time() < good_until:
-            return sample
-        started = loop.time()
-        stats = replace(await self._repository.queue_stats(tenant_id, name, EVERYTHING), exact=False)
-        rest = max(LEAST_REST_SECONDS, REST_FACTOR * (loop.time() - started))
-        self._samples = {key: kept for key, kept in self._samples.items() if kept[0] > started}
-        self._samples[tenant_id, name] = (loop.time() + rest, stats)
-        return stats
+        # One counts for all who ask meanwhile.
+        async with self._counting:
+            good_until, sample = self._samples.get((tenant_id, name), (0.0, None))
+            if sample is not None and loop.time() < good_until:
+                return sample
+            started = loop.time()
+            stats = await self._repository.queue_stats(tenant_id, name, None)
+            rest = max(LEAST_REST_SECONDS, REST_FACTOR * (loop.time() - started))
+            self._samples = {key: kept for key, kept in self._samples.items() if kept[0] > started}
+            self._samples[tenant_id, name] = (loop.time() + rest, stats)
+            return stats
 
 
 class TopicService:
@@ -125,6 +129,19 @@ class TopicService:
 
     async def cleanup(self, tenant_id: str, name: str, older_than_seconds: float) -> int:
         return await self._repository.cleanup_topic(tenant_id, name, older_than_seconds)
+
+
+def _completed(stats: QueueStats, sample: QueueStats) -> QueueStats:
+    """What could be counted, and the sample for what is too many."""
+    counts = {status: count if count <= BOUND else sample.counts[status] for status, count in stats.counts.items()}
+    if stats.counts[Status.READY] <= BOUND:
+        return replace(stats, counts=counts)
+    return replace(
+        stats,
+        counts=counts,
+        ready_by_priority=sample.ready_by_priority,
+        oldest_ready_seconds=sample.oldest_ready_seconds,
+    )
 
 
 def _check(settings: QueueSettings) -> None:

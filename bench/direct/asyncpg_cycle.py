@@ -1,92 +1,54 @@
-"""The cycle as the bare statements that the service would run for it, through asyncpg alone: the limit.
+"""The cycle as the bare statements that the service runs for it, through asyncpg alone: the limit.
 
-Which statements those are, and in what order, is said here once more: when the repository's change, so does this.
+Which statements those are is said here once more: when the repository's change, so does this.
 """
 
 import asyncio
-import json
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import asyncpg
 
 from app.domain.lease_token import lease_token_hash, new_lease_token
-from bench.direct.asyncpg_statements import load_asyncpg_statements
+from app.domain.queue import DEFAULT_QUEUE_SETTINGS
+from app.repository.asyncpg_connection import AsyncpgConnection, NumberedStatements
+from app.repository.shortcuts import task_columns
 from bench.direct.repository_cycle import opened_repository, run_cycle
-from bench.direct.workload import LEASE_SECONDS, MAX_BYTES, PAYLOAD, QUEUE, TENANT, cycles_per_second, new_tasks
+from bench.direct.workload import LEASE_SECONDS, MAX_BYTES, QUEUE, TENANT, cycles_per_second, new_tasks
 from bench.load import Plan
 
-SQL = load_asyncpg_statements()
-HISTORY = timedelta(days=14)
+STATEMENTS = NumberedStatements("postgresql", lambda value: value)
 
 
 class AsyncpgCycle:
-    """One connection that takes batches through the cycle, a transaction a step."""
+    """One connection that takes batches through the cycle, a statement a step."""
 
-    def __init__(self, connection: asyncpg.Connection) -> None:
-        self._connection = connection
+    def __init__(self, driver: asyncpg.Connection) -> None:
+        self._connection = AsyncpgConnection(driver, STATEMENTS)
 
     async def run(self, batch: int) -> int:
         """Enqueue, reserve and ack so many tasks."""
-        await self._enqueue(batch)
-        tokens = await self._reserve(batch)
-        return await self._ack(tokens) if tokens else 0
-
-    async def _enqueue(self, batch: int) -> None:
-        async with self._connection.transaction():
-            now, queue_id = await self._open([QUEUE])
-            tasks = [_record(task.id, queue_id, position, now) for position, task in enumerate(new_tasks(batch), 1)]
-            await SQL["insert_tasks"].rows(
-                self._connection, tenant_id=TENANT, now=now, tasks=json.dumps(tasks), payloads=[PAYLOAD] * batch
-            )
+        columns = task_columns(new_tasks(batch))
+        await self._connection.fetch("enqueue_at_once", {**columns, "now": None, "tenant_id": TENANT, "names": [QUEUE]})
+        hashes = await self._reserve(batch)
+        return await self._ack(hashes) if hashes else 0
 
     async def _reserve(self, limit: int) -> dict[str, str]:
         """Lease tasks; their token hashes by id."""
         hashes = [lease_token_hash(new_lease_token()) for _ in range(limit)]
-        async with self._connection.transaction():
-            now, queue_id = await self._open([QUEUE])
-            await SQL["probe_overdue"].rows(self._connection, queue_ids=[queue_id], now=now)
-            rows = await SQL["claim_queue"].rows(
-                self._connection, queue_id=queue_id, now=now, lease_until=now + timedelta(seconds=LEASE_SECONDS),
-                limit=limit, worker_id="bench", exclude_ids=[], token_hashes=hashes, max_bytes=MAX_BYTES,
-            )  # fmt: skip
+        parameters = {
+            "now": None, "tenant_id": TENANT, "queue": QUEUE, "lease": timedelta(seconds=LEASE_SECONDS),
+            "lease_seconds": LEASE_SECONDS, "exclude_ids": [], "limit": limit, "worker_ids": ["bench"] * limit,
+            "token_hashes": hashes, "max_bytes": MAX_BYTES,
+        }  # fmt: skip
+        rows = await self._connection.fetch("claim_at_once", parameters)
         return {row["id"]: hashes[row["position"] - 1] for row in rows}
 
     async def _ack(self, hashes: dict[str, str]) -> int:
-        async with self._connection.transaction():
-            now, _ = await self._open([])
-            rows = await SQL["lock_tasks"].rows(self._connection, tenant_id=TENANT, ids=sorted(hashes))
-            held = [row for row in rows if row["lease_token_hash"] == hashes[row["id"]]]
-            moves = [_move(row["seq"], row["available_at"], hashes[row["id"]], now) for row in held]
-            await SQL["archive_many"].rows(self._connection, moves=json.dumps(moves))
-            await SQL["delete_many"].rows(self._connection, seqs=[row["seq"] for row in held])
-        return len(held)
-
-    async def _open(self, names: Sequence[str]) -> tuple[datetime, int]:
-        """The instant of the transaction, and the queue's id if there is a name."""
-        rows = await SQL["open"].rows(self._connection, now=None, tenant_id=TENANT, names=list(names))
-        return rows[0]["now"], rows[0]["id"]
-
-
-def _record(task_id: str, queue_id: int, position: int, now: datetime) -> dict[str, object]:
-    return {
-        "position": position, "queue_id": queue_id, "id": task_id, "queue": QUEUE, "topic": QUEUE, "publish_id": None,
-        "type": "", "payload_is_json": True, "content_type": "application/json", "meta": "{}",
-        "size": len(PAYLOAD) + 2, "priority": 20, "dedupe_key": None, "dedupe_seconds": 0.0, "status": "ready",
-        "max_attempts": 5, "available_at": _text(now), "expires_at": None, "timeout_seconds": None,
-    }  # fmt: skip
-
-
-def _move(seq: int, available_at: datetime, token_hash: str, now: datetime) -> dict[str, object]:
-    return {
-        "seq": seq, "status": "done", "at": _text(now), "attempts": 1, "available_at": _text(available_at),
-        "reason": None, "error": None, "error_at": None, "result": None, "token_hash": token_hash,
-        "token_fate": "acked", "keep_until": _text(now + HISTORY), "dedupe_until": None,
-    }  # fmt: skip
-
-
-def _text(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat()
+        parameters = {
+            "now": None, "tenant_id": TENANT, "ids": list(hashes), "token_hashes": list(hashes.values()),
+            "results": [None] * len(hashes), "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
+        }  # fmt: skip
+        return len(await self._connection.fetch("ack_at_once", parameters))
 
 
 def measure_asyncpg(database_url: str, plan: Plan) -> float:

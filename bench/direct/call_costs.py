@@ -42,7 +42,7 @@ async def measure_call_costs(database_url: str, samples: int) -> Measured:
     async with opened_repository(database_url, pool_size=1) as repository:
         for _ in range(WARMUP_CALLS + samples):
             await stopwatch.time("enqueue", lambda: repository.enqueue_many(TENANT, new_tasks(1)))
-            reserved = await stopwatch.time("reserve", lambda: repository.reserve_many(reserve_request(1)))
+            [reserved] = await stopwatch.time("reserve", lambda: repository.reserve_many([reserve_request(1)]))
             [lease] = reserved.tasks
             item = AckItem(lease.task.id, lease_token_hash(lease.lease_token))
             await stopwatch.time("ack", lambda item=item: repository.ack_many(TENANT, [item]))  # type: ignore[misc]
@@ -54,7 +54,7 @@ async def measure_reserve(repository: Repository, samples: int) -> float:
     stopwatch = Stopwatch()
     await repository.enqueue_many(TENANT, new_tasks(min(1000, WARMUP_CALLS + samples)))
     for _ in range(WARMUP_CALLS + samples):
-        await stopwatch.time("reserve", lambda: repository.reserve_many(reserve_request(1)))
+        await stopwatch.time("reserve", lambda: repository.reserve_many([reserve_request(1)]))
     return stopwatch.medians()["reserve_ms"]
 
 

@@ -49,7 +49,7 @@ class Filling:
         """Tasks in the queue that is measured which somebody works on."""
         [task] = new_tasks(1)
         await self._repository.enqueue_many(TENANT, [replace(task, priority=1000)])
-        await self._repository.reserve_many(reserve_request(1))
+        await self._repository.reserve_many([reserve_request(1)])
         later = {"id": NEW_ID, "lease_until": "now() + interval '1 day'"}
         await self._copy("mq_tasks", "id", task.id, rows, later)
 
@@ -57,7 +57,7 @@ class Filling:
         """Tasks that are done."""
         [task] = new_tasks(1)
         await self._repository.enqueue_many(TENANT, [replace(task, priority=1000)])
-        reserved = await self._repository.reserve_many(reserve_request(1))
+        [reserved] = await self._repository.reserve_many([reserve_request(1)])
         items = [AckItem(lease.task.id, lease_token_hash(lease.lease_token)) for lease in reserved.tasks]
         await self._repository.ack_many(TENANT, items)
         await self._copy("mq_task_history", "task_id", task.id, rows, {"task_id": NEW_ID})

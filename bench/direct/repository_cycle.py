@@ -35,7 +35,7 @@ def reserve_request(limit: int, queue: str = QUEUE) -> ReserveRequest:
 async def run_cycle(repository: Repository, batch: int, queue: str = QUEUE) -> int:
     """Enqueue, reserve and ack so many tasks."""
     await repository.enqueue_many(TENANT, new_tasks(batch, queue))
-    reserved = await repository.reserve_many(reserve_request(batch, queue))
+    [reserved] = await repository.reserve_many([reserve_request(batch, queue)])
     items = [AckItem(lease.task.id, lease_token_hash(lease.lease_token)) for lease in reserved.tasks]
     return len(await repository.ack_many(TENANT, items)) if items else 0
 

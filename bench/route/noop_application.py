@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app.api.application import build_application
+from app.api.application import Application
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled, SettleOutcome
 from app.domain.task import Enqueued, NewTask, Payload, ReservedTask, Status, Task
+from app.logs import RequestLog
 from app.metrics import Metrics
-from app.service.tasks import CallerIsGone
+from app.service.batcher import IsGone
 from bench.route.documents import INSTANT, LEASE_TOKEN, PAYLOAD, TASK_ID
 
 TASK = Task(
@@ -24,15 +25,15 @@ TASK = Task(
 class NoopTasks:
     """Answers like `TaskService`, and does nothing."""
 
-    async def enqueue_many(self, tenant_id: str, tasks: Sequence[NewTask]) -> list[Enqueued]:
+    async def enqueue_many(self, tenant_id: str, tasks: Sequence[NewTask], is_gone: IsGone) -> list[Enqueued]:
         """Say that the tasks were accepted."""
         return [Enqueued(TASK_ID, task.queue, Status.READY, INSTANT, existed=False) for task in tasks]
 
-    async def reserve(self, request: ReserveRequest, wait_seconds: float, caller_is_gone: CallerIsGone) -> Reserved:
+    async def reserve(self, request: ReserveRequest, wait_seconds: float, is_gone: IsGone) -> Reserved:
         """Lease always the same task."""
         return Reserved([ReservedTask(TASK, LEASE_TOKEN)], INSTANT)
 
-    async def ack_many(self, tenant_id: str, items: Sequence[AckItem]) -> list[SettleOutcome]:
+    async def ack_many(self, tenant_id: str, items: Sequence[AckItem], is_gone: IsGone) -> list[SettleOutcome]:
         """Say that the tasks are done."""
         return [Settled(item.id, "bench", Status.DONE, 1, INSTANT) for item in items]
 
@@ -47,4 +48,4 @@ def create_app() -> FastAPI:
         app.state.tasks = NoopTasks()
         yield
 
-    return build_application("0", metrics, any_host=False, lifespan=lifespan)
+    return Application("0", metrics, RequestLog(as_json=False), any_host=False, lifespan=lifespan)

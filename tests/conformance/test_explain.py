@@ -1,5 +1,7 @@
 """Why a task is not running now: the first thing that stands between it and a worker."""
 
+from itertools import product
+
 import pytest
 
 from app.domain.errors import TaskNotFound
@@ -29,6 +31,15 @@ async def test_waiting_behind(store: Store, topology: Topology) -> None:
     assert (explained.reason, explained.facts["ahead"]) == (Reason.WAITING_BEHIND, 2)
     await store.reserve(limit=2)
     assert (await topology.explain("asked")).reason is Reason.READY
+
+
+async def test_those_ahead_are_those_that_are_delivered_before(store: Store, topology: Topology) -> None:
+    """By priority, then by the time they were due, then by acceptance."""
+    for number, (priority, due) in enumerate(product((20, -5, 30), (at(1), at(0), at(1)))):
+        await store.enqueue(f"task-{number}", priority=priority, available_at=due)
+    ahead = {f"task-{number}": (await topology.explain(f"task-{number}", at(2))).facts["ahead"] for number in range(9)}
+    assert sorted(ahead, key=ahead.__getitem__) == await store.reserve_ids(at(2), limit=9)
+    assert sorted(ahead.values()) == list(range(9))
 
 
 async def test_only_its_own_queue_is_ahead(store: Store, topology: Topology) -> None:

@@ -105,6 +105,20 @@ async def test_beyond_the_bound(store: Store, topology: Topology) -> None:
     assert (stats.counts[Status.READY], stats.exact) == (6, True)
 
 
+async def test_without_a_bound(store: Store, topology: Topology) -> None:
+    await store.enqueue_many(*(new_task(priority=number % 2) for number in range(6)))
+    await store.enqueue(delay_seconds=60)
+    await store.finish(priority=99)
+    bounded, full = await topology.stats(), await topology.stats(bound=None)
+    assert full == bounded
+    assert (full.ready_by_priority, full.exact) == ({0: 3, 1: 3}, True)
+
+
+async def test_priorities_of_more_than_the_bound_are_not_told(store: Store, topology: Topology) -> None:
+    await store.enqueue_many(*(new_task(priority=number) for number in range(6)))
+    assert (await topology.stats(bound=5)).ready_by_priority == {}
+
+
 async def test_history_beyond_the_bound(store: Store, topology: Topology) -> None:
     for _ in range(3):
         await store.finish()

@@ -113,7 +113,7 @@ class Topology:
     async def cleanup_topic(self, name: str, older_than_seconds: float = 0.0, now: datetime = T0) -> int:
         return await self.repository.cleanup_topic(self.tenant, name, older_than_seconds, now)
 
-    async def stats(self, name: str = QUEUE, now: datetime = T0, bound: int = BOUND) -> QueueStats:
+    async def stats(self, name: str = QUEUE, now: datetime = T0, bound: int | None = BOUND) -> QueueStats:
         return await self.repository.queue_stats(self.tenant, name, bound, now)
 
     async def counts(self, name: str = QUEUE, now: datetime = T0) -> dict[str, int]:

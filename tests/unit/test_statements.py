@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.repository import statements
-from app.repository.statements import load_statements, read_statements
+from app.repository.statements import leave_out, load_statements, optional_parameters, read_statements
 
 DIALECTS = ("postgresql", "mysql", "sqlite")
 
@@ -61,6 +61,15 @@ def test_no_statement_is_empty_or_named_twice(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_line_that_may_be_left_out_is_about_its_own_parameter(dialect: str) -> None:
+    for name, sql in read_statements(dialect).items():
+        for line in sql.splitlines():
+            if match := re.search(r" -- if (\w+)", line):
+                assert line.endswith(f" -- if {match[1]} is given"), name
+                assert f":{match[1]}" in line, name
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_part_is_used(dialect: str) -> None:
     parts = re.findall(r"^-- part: (\w+)$", source(dialect), re.MULTILINE)
     assert [part for part in parts if f"{{{part}}}" not in source(dialect)] == []
@@ -93,6 +102,16 @@ class TestLoader:
         statement = load_statements("toy")["look"].bindparams(numbers=[1, 2, 3])
         compiled = statement.compile(compile_kwargs={"render_postcompile": True})
         assert str(compiled).endswith("IN (:numbers_1, :numbers_2, :numbers_3)")
+
+    def test_lines_of_what_is_not_given_are_left_out(self, directory: Path) -> None:
+        (directory / "toy.sql").write_text(
+            "-- name: look\nSELECT 1\nWHERE a = :a\n    AND b IN :b -- if b is given\n    AND c = :c -- if c is given\n"
+        )
+        statement = load_statements("toy")["look"]
+        assert optional_parameters(statement) == {"b", "c"}
+        assert leave_out(statement, frozenset({"b", "c"})).text == "SELECT 1\nWHERE a = :a\n"
+        assert leave_out(statement, frozenset({"b"})).text.endswith("a = :a\n    AND c = :c -- if c is given")
+        assert set(leave_out(statement, frozenset({"c"})).compile().params) == {"a", "b"}
 
     def test_unknown_part_is_an_error(self, directory: Path) -> None:
         (directory / "toy.sql").write_text("-- name: look\nSELECT {columns}\n")
