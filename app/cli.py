@@ -60,6 +60,8 @@ def serve(settings: Settings, options: argparse.Namespace) -> int:
             http="httptools",
             access_log=False,
             server_header=False,
+            # Nobody here asks where a caller is from.
+            proxy_headers=False,
             log_config=None,
             timeout_graceful_shutdown=GRACEFUL_SECONDS,
             # A worker that starts on a busy machine is slow, not dead.

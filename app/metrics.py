@@ -16,6 +16,8 @@ class Metrics:
     def __init__(self, max_queues: int) -> None:
         self._max_queues = max_queues
         self._queues: set[str] = set()
+        self._of_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._of_operation: dict[tuple[str, str, str], Counter] = {}
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "mq_http_requests_total",
@@ -56,11 +58,22 @@ class Metrics:
         )
 
     def count_operation(self, operation: str, queue: str, outcome: str, times: int = 1) -> None:
-        self.operations.labels(operation, self._label(queue), outcome).inc(times)
+        key = (operation, self._label(queue), outcome)
+        counter = self._of_operation.get(key)
+        if counter is None:
+            counter = self._of_operation[key] = self.operations.labels(*key)
+        counter.inc(times)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        self.requests.labels(method, route, str(status)).inc()
-        self.request_seconds.labels(method, route, f"{status // 100}xx").observe(seconds)
+        counted = self._of_request.get((method, route, status))
+        if counted is None:
+            counted = (
+                self.requests.labels(method, route, str(status)),
+                self.request_seconds.labels(method, route, f"{status // 100}xx"),
+            )
+            self._of_request[method, route, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
 
     def render(self) -> bytes:
         """The exposition text: of all worker processes where there are several."""

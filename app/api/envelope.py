@@ -1,9 +1,9 @@
 """What surrounds every request, in one ASGI layer: its id, its size, its host, its log line, its metrics."""
 
 import logging
+import os
 import re
 import time
-import uuid
 from functools import lru_cache, partial
 from ipaddress import ip_address
 
@@ -168,7 +168,7 @@ class Exchange:
 
 def _request_id(given: bytes | None) -> str:
     text = "" if given is None else given.decode("latin-1")
-    return text if _REQUEST_ID.fullmatch(text) else uuid.uuid4().hex
+    return text if _REQUEST_ID.fullmatch(text) else os.urandom(16).hex()
 
 
 @lru_cache(maxsize=1024)

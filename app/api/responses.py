@@ -10,8 +10,22 @@ from app.api.errors import STATUS_OF_CODE
 from app.api.replies import Problem
 
 
+class JsonResponse(Response):
+    """A response whose few headers are written down directly: it is made for every call."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
+        self.body = body
+        self.status_code = status
+        self.background = None
+        self.raw_headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            *((name.lower().encode(), value.encode()) for name, value in headers.items()),
+        ]
+
+
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
+    return JsonResponse(msgspec.json.encode(content), status, headers or {})
 
 
 def refuses(*codes: str) -> dict[int | str, dict[str, Any]]:

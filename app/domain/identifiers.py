@@ -30,10 +30,9 @@ class TaskIdSource:
             # 48 bits of milliseconds and 12 bits that count on within one: never the same number twice.
             self._last = max(self._last + 1, (time.time_ns() // 1_000_000) << 12)
             ticks = self._last
-        number = (ticks >> 12) << 80 | 0x7 << 76 | (ticks & 0xFFF) << 64
-        number |= 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
-        digits = f"{number:032x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        number = 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
+        time_digits, digits = f"{ticks >> 12:012x}", f"{number:016x}"
+        return f"{time_digits[:8]}-{time_digits[8:]}-7{ticks & 0xFFF:03x}-{digits[:4]}-{digits[4:]}"
 
 
 new_task_id = TaskIdSource()

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 CONNECTIONS = 2
 CHANNEL = "leasemq"
 PROBE_SECONDS = 5.0
+RING = text("SELECT pg_notify(:channel, told.message) FROM unnest(CAST(:messages AS text[])) AS told (message)")
 
 
 class PostgreSQLBell:
@@ -29,12 +30,9 @@ class PostgreSQLBell:
         await self._engine.dispose()
 
     async def ring(self, queues: Collection[tuple[str, str]]) -> None:
+        messages = [msgspec.json.encode(queue).decode() for queue in queues]
         async with self._engine.connect() as connection:
-            for queue in queues:
-                message = msgspec.json.encode(queue).decode()
-                await connection.execute(
-                    text("SELECT pg_notify(:channel, :message)"), {"channel": CHANNEL, "message": message}
-                )
+            await connection.execute(RING, {"channel": CHANNEL, "messages": messages})
 
     async def listen(self, heard: Callable[[str, str], None]) -> None:
         def on_notification(connection: object, pid: int, channel: str, message: object) -> None:
