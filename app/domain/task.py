@@ -63,6 +63,8 @@ class NewTask:
     publish_id: str | None = None
 
     def due_at(self, now: datetime) -> datetime:
+        if self.available_at is None and self.delay_seconds == 0:
+            return now
         return self.available_at or now + timedelta(seconds=self.delay_seconds)
 
     def expiry_at(self, now: datetime) -> datetime | None:

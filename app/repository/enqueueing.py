@@ -113,15 +113,15 @@ def _existing(state: TaskState) -> Enqueued:
 
 
 def accepted(task: NewTask, now: datetime, *, existed: bool) -> Enqueued:
-    expires_at = task.expiry_at(now)
+    due_at, expires_at = task.due_at(now), task.expiry_at(now)
     # A task that comes too late is accepted, and over: the row says so as soon as somebody looks.
     too_late = expires_at is not None and expires_at <= now
-    status = Status.EXPIRED if too_late else _status(task, now)
-    return Enqueued(task.id, task.queue, status, task.due_at(now), existed)
+    status = Status.EXPIRED if too_late else _status(due_at, now)
+    return Enqueued(task.id, task.queue, status, due_at, existed)
 
 
-def _status(task: NewTask, now: datetime) -> Status:
-    return Status.SCHEDULED if task.due_at(now) > now else Status.READY
+def _status(due_at: datetime, now: datetime) -> Status:
+    return Status.SCHEDULED if due_at > now else Status.READY
 
 
 def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, object]:
@@ -140,7 +140,7 @@ def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, object]:
         "priority": task.priority,
         "dedupe_key": task.dedupe_key,
         "dedupe_seconds": task.dedupe_seconds,
-        "status": _status(task, session.now),
+        "status": _status(task.due_at(session.now), session.now),
         "max_attempts": queue.settings.max_attempts if task.max_attempts is None else task.max_attempts,
         "available_at": task.due_at(session.now),
         "expires_at": task.expiry_at(session.now),

@@ -1,6 +1,6 @@
 """Between rows and what the domain speaks of."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
@@ -8,6 +8,8 @@ from app.domain.task import Attempt, DeadLetter, Payload, QueueOfTask, Status, T
 from app.domain.transitions import Move
 from app.repository.connection import Row
 from app.repository.queue_records import backoff_of
+
+_STATUSES: dict[str, Status] = {status.value: status for status in Status}
 
 
 def state_of(row: Row) -> TaskState:
@@ -38,12 +40,11 @@ def _home_of(row: Row) -> QueueOfTask | None:
 
 
 def live_task_of(row: Row) -> Task:
-    return _task_of(row, lease_until=row["lease_until"], updated_at=row["updated_at"], result=None, finished_at=None)
+    return _task_of(row, row["lease_until"], row["updated_at"], None, None)
 
 
 def finished_task_of(row: Row) -> Task:
-    finished_at = row["finished_at"]
-    return _task_of(row, lease_until=None, updated_at=finished_at, result=row["result"], finished_at=finished_at)
+    return _task_of(row, None, row["finished_at"], row["result"], row["finished_at"])
 
 
 def dead_letter_of(row: Row) -> DeadLetter:
@@ -88,10 +89,39 @@ def leaves_tombstone(move: Move) -> bool:
     return move.status is Status.DONE and move.task.dedupe_key is not None and move.task.dedupe_seconds > 0
 
 
-def _task_of(row: Row, **given: Any) -> Task:
-    names = (name for name in Task.__slots__ if name not in given and name != "payload")
-    values: dict[str, Any] = {name: row[name] for name in names}
-    payload = Payload(bytes(row["payload"]), bool(row["payload_is_json"]), row["content_type"])
-    # The empty owner is that of a worker which did not say its name.
-    owner = row["lease_owner"] or None
-    return Task(**{**values, **given, "payload": payload, "status": Status(row["status"]), "lease_owner": owner})
+def _task_of(
+    row: Row,
+    lease_until: datetime | None,
+    updated_at: datetime,
+    result: str | None,
+    finished_at: datetime | None,
+) -> Task:
+    # Field by field, and not by name: it is done for every task that is delivered.
+    return Task(
+        row["tenant_id"],
+        row["id"],
+        row["queue"],
+        row["topic"],
+        row["publish_id"],
+        row["type"],
+        Payload(bytes(row["payload"]), bool(row["payload_is_json"]), row["content_type"]),
+        row["meta"],
+        row["priority"],
+        row["dedupe_key"],
+        _STATUSES[row["status"]],
+        row["attempts"],
+        row["max_attempts"],
+        row["available_at"],
+        row["expires_at"],
+        row["timeout_seconds"],
+        # The empty owner is that of a worker which did not say its name.
+        row["lease_owner"] or None,
+        lease_until,
+        row["last_error"],
+        row["last_error_at"],
+        result,
+        row["created_at"],
+        updated_at,
+        row["first_leased_at"],
+        finished_at,
+    )
