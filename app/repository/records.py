@@ -1,42 +1,77 @@
 """Between rows and what the domain speaks of."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from functools import lru_cache
 
+from app.domain.backoff import Backoff
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Payload, QueueOfTask, Status, Task, TaskState, TokenFate
 from app.domain.transitions import Move
 from app.repository.connection import Row
-from app.repository.queue_records import backoff_of
 
 _STATUSES: dict[str, Status] = {status.value: status for status in Status}
 
 
 def state_of(row: Row) -> TaskState:
     fate = row["last_token_fate"]
-    values: dict[str, Any] = {name: row[name] for name in TaskState.__slots__ if name != "home"}
+    # Field by field, and not by name: it is done for every task that is settled.
     return TaskState(
-        **{
-            **values,
-            "home": _home_of(row),
-            "status": Status(row["status"]),
-            "last_token_fate": None if fate is None else TokenFate(fate),
-        }
+        row["seq"],
+        row["queue_id"],
+        _home_of(row),
+        row["id"],
+        row["queue"],
+        row["type"],
+        _STATUSES[row["status"]],
+        row["attempts"],
+        row["max_attempts"],
+        row["available_at"],
+        row["expires_at"],
+        row["lease_owner"],
+        row["lease_token_hash"],
+        row["lease_until"],
+        row["leased_at"],
+        row["last_token_hash"],
+        None if fate is None else TokenFate(fate),
+        row["failed_token_hash"],
+        row["dedupe_key"],
+        row["dedupe_seconds"],
+        row["dedupe_until"],
+        row["tombstone_id"],
+        row["updated_at"],
     )
 
 
 def _home_of(row: Row) -> QueueOfTask | None:
     if row["known_queue_id"] is None:
         return None
-    if row["max_lease_seconds"] is None:
-        return QueueOfTask(row["queue_ends_at"], DEFAULT_QUEUE_SETTINGS)
+    return _queue_of_task(*(row[name] for name in _OF_HOME))
+
+
+_OF_HOME = (
+    "queue_ends_at", "max_lease_seconds", "concurrency_limit", "history_days", "backoff_base_seconds",
+    "backoff_factor", "backoff_max_seconds", "backoff_jitter",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=10_000)
+def _queue_of_task(
+    ends_at: datetime | None,
+    max_lease_seconds: float | None,
+    concurrency_limit: int | None,
+    history_days: float | None,
+    *backoff: float,
+) -> QueueOfTask:
+    """The tasks of a batch have few queues between them."""
+    if max_lease_seconds is None:
+        return QueueOfTask(ends_at, DEFAULT_QUEUE_SETTINGS)
     settings = QueueSettings(
-        max_lease_seconds=row["max_lease_seconds"],
-        concurrency_limit=row["concurrency_limit"],
-        backoff=backoff_of(row),
-        history_days=row["history_days"],
+        max_lease_seconds=max_lease_seconds,
+        concurrency_limit=concurrency_limit,
+        backoff=Backoff(*backoff),
+        history_days=history_days,
     )
-    return QueueOfTask(row["queue_ends_at"], settings)
+    return QueueOfTask(ends_at, settings)
 
 
 def live_task_of(row: Row) -> Task:
