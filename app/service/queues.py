@@ -18,6 +18,8 @@ BOUND = 100_000
 # A full count is made at most so often that it takes a twentieth of the time.
 REST_FACTOR = 20
 LEAST_REST_SECONDS = 2.0
+# Older than this, the sample of a busy queue would be too far from the truth.
+MOST_REST_SECONDS = 30.0
 
 
 class QueueService:
@@ -93,7 +95,7 @@ class QueueService:
                 return sample
             started = loop.time()
             stats = await self._repository.queue_stats(tenant_id, name, None)
-            rest = max(LEAST_REST_SECONDS, REST_FACTOR * (loop.time() - started))
+            rest = min(max(LEAST_REST_SECONDS, REST_FACTOR * (loop.time() - started)), MOST_REST_SECONDS)
             self._samples = {key: kept for key, kept in self._samples.items() if kept[0] > started}
             self._samples[tenant_id, name] = (loop.time() + rest, stats)
             return stats
