@@ -1,7 +1,7 @@
 """What surrounds every request, in one ASGI layer: its id, its size, its host, its log line, its metrics."""
 
 import logging
-import os
+import random
 import re
 import time
 from functools import lru_cache, partial
@@ -168,7 +168,7 @@ class Exchange:
 
 def _request_id(given: bytes | None) -> str:
     text = "" if given is None else given.decode("latin-1")
-    return text if _REQUEST_ID.fullmatch(text) else os.urandom(16).hex()
+    return text if _REQUEST_ID.fullmatch(text) else f"{random.getrandbits(128):032x}"
 
 
 @lru_cache(maxsize=1024)

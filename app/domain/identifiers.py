@@ -1,6 +1,6 @@
 """Names, keys and ids: what they may look like, and how an id is made."""
 
-import os
+import random
 import re
 import threading
 import time
@@ -30,7 +30,8 @@ class TaskIdSource:
             # 48 bits of milliseconds and 12 bits that count on within one: never the same number twice.
             self._last = max(self._last + 1, (time.time_ns() // 1_000_000) << 12)
             ticks = self._last
-        number = 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
+        # They need only be different, not unguessable.
+        number = 0b10 << 62 | random.getrandbits(62)
         time_digits, digits = f"{ticks >> 12:012x}", f"{number:016x}"
         return f"{time_digits[:8]}-{time_digits[8:]}-7{ticks & 0xFFF:03x}-{digits[:4]}-{digits[4:]}"
 

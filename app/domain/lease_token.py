@@ -1,12 +1,30 @@
 """Lease tokens: given to the worker once, kept by the database only as a hash."""
 
 import hashlib
-import secrets
+import os
+from base64 import urlsafe_b64encode
+
+TOKEN_BYTES = 24
+TOKENS_AT_ONCE = 256
 
 
-def new_lease_token() -> str:
-    """An unguessable token of 192 random bits."""
-    return secrets.token_urlsafe(24)
+class LeaseTokenSource:
+    """Makes unguessable tokens of 192 random bits, fetched from the system for many at once."""
+
+    def __init__(self) -> None:
+        self._tokens: list[str] = []
+        # Two processes must not give out the same tokens.
+        os.register_at_fork(after_in_child=self._tokens.clear)
+
+    def __call__(self) -> str:
+        if not self._tokens:
+            bits = os.urandom(TOKEN_BYTES * TOKENS_AT_ONCE)
+            starts = range(0, len(bits), TOKEN_BYTES)
+            self._tokens += [urlsafe_b64encode(bits[start : start + TOKEN_BYTES]).decode() for start in starts]
+        return self._tokens.pop()
+
+
+new_lease_token = LeaseTokenSource()
 
 
 def lease_token_hash(token: str) -> str:
