@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.doctor import Check, Severity
 from app.domain.task import Status
 from app.domain.topology import OperationStatus, Reason
 
@@ -249,6 +250,24 @@ class OperationReply(Reply):
     created_at: str
     updated_at: str
     finished_at: str | None
+
+
+class FindingReply(BaseModel):
+    """Beside these, the figures that the finding rests on."""
+
+    model_config = ConfigDict(extra="allow")
+
+    check: Check
+    severity: Severity
+    detail: str
+    advice: str | None
+
+
+class DoctorReply(Reply):
+    database: str
+    status: Severity = Field(description="That of the worst finding.")
+    server_time: str
+    findings: list[FindingReply]
 
 
 class HealthReply(Reply):

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from app.domain.commands import Extended, Requeued, Reserved, Settled
+from app.domain.doctor import Diagnosis
 from app.domain.errors import LeaseMQError
 from app.domain.queue import Queue
 from app.domain.task import Attempt, DeadLetter, Enqueued, Status, Task
@@ -177,6 +178,24 @@ def operation(operation: Operation) -> Json:
         "created_at": instant(operation.created_at),
         "updated_at": instant(operation.updated_at),
         "finished_at": instant(operation.finished_at),
+    }
+
+
+def diagnosis(diagnosis: Diagnosis) -> Json:
+    return {
+        "database": diagnosis.database,
+        "status": diagnosis.severity,
+        "server_time": instant(diagnosis.server_time),
+        "findings": [
+            {
+                "check": finding.check,
+                "severity": finding.severity,
+                "detail": finding.detail,
+                "advice": finding.advice,
+                **finding.facts,
+            }
+            for finding in diagnosis.findings
+        ],
     }
 
 

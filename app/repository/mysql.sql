@@ -807,3 +807,25 @@ WHERE tenant_id = :tenant_id AND id = :id
 
 -- name: delete_old_operations
 DELETE FROM mq_operations WHERE finished_at <= :before
+
+-- name: list_indexes
+-- The indexes of our tables, and how often each was used since the server began to count.
+SELECT s.index_name AS index_name, true AS is_valid, max(s.non_unique) = 0 AS is_unique, max(u.count_read) AS scans,
+    NULL AS bytes
+FROM information_schema.statistics AS s
+LEFT JOIN performance_schema.table_io_waits_summary_by_index_usage AS u
+    ON u.object_schema = s.table_schema AND u.object_name = s.table_name AND u.index_name = s.index_name
+WHERE s.table_schema = database() AND s.table_name LIKE 'mq\\_%'
+GROUP BY s.table_name, s.index_name
+
+-- name: count_dead_rows
+-- Versions of rows that somebody might still want to see, in all databases of the server.
+SELECT 'undo log' AS place, NULL AS live, m.count AS dead
+FROM information_schema.innodb_metrics AS m
+WHERE m.name = 'trx_rseg_history_len'
+
+-- name: oldest_transaction
+-- How long the oldest transaction of somebody else has been open.
+SELECT timestampdiff(SECOND, min(trx_started), convert_tz(utc_timestamp(), '+00:00', 'SYSTEM')) AS seconds
+FROM information_schema.innodb_trx
+WHERE trx_mysql_thread_id <> connection_id()

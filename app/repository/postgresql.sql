@@ -1033,3 +1033,29 @@ WHERE tenant_id = :tenant_id AND id = :id
 
 -- name: delete_old_operations
 DELETE FROM mq_operations WHERE finished_at <= :before
+
+-- name: list_indexes
+-- The indexes of our tables, and how often each was used since the database began to count.
+SELECT i.relname AS index_name, x.indisvalid AS is_valid, x.indisunique AS is_unique, s.idx_scan AS scans,
+    pg_relation_size(i.oid) AS bytes
+FROM pg_index AS x
+JOIN pg_class AS i ON i.oid = x.indexrelid
+JOIN pg_class AS t ON t.oid = x.indrelid
+LEFT JOIN pg_stat_all_indexes AS s ON s.indexrelid = i.oid
+WHERE t.relnamespace = to_regnamespace(current_schema()) AND t.relname LIKE 'mq\_%'
+
+-- name: count_dead_rows
+-- Rows that are gone but still in the way.
+SELECT relname AS place, n_live_tup AS live, n_dead_tup AS dead
+FROM pg_stat_user_tables
+WHERE schemaname = current_schema() AND relname LIKE 'mq\_%'
+
+-- name: oldest_transaction
+-- How long the oldest transaction of somebody else has been open.
+SELECT CAST(extract(EPOCH FROM clock_timestamp() - min(began_at)) AS float8) AS seconds
+FROM (
+    SELECT xact_start AS began_at FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'
+    UNION ALL
+    SELECT prepared FROM pg_prepared_xacts
+) AS open_transactions

@@ -29,6 +29,7 @@ from app.domain.commands import (
     TaskEdit,
     TaskFilter,
 )
+from app.domain.doctor import Diagnosis
 from app.domain.errors import TaskExists
 from app.domain.queue import Queue, QueueSettings
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task
@@ -127,6 +128,9 @@ class Repository(Protocol):
     async def purge_dead_letters(
         self, tenant_id: str, letters: DeadLetterFilter, *, dry_run: bool, now: datetime | None = None
     ) -> int: ...
+
+    async def diagnose(self, now: datetime | None = None) -> Diagnosis:
+        """Looks at the health of the database."""
 
     async def check(self) -> None:
         """Raises unless the database answers and its schema is the one this code was written for."""

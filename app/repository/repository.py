@@ -8,12 +8,14 @@ from functools import partial
 from typing import TypeVar
 
 from app.domain import commands
+from app.domain.doctor import Diagnosis
 from app.domain.errors import TaskExists
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task, TaskState, TokenFate
 from app.domain.transitions import Move, acked, failed, nacked, released
 from app.repository import dead_letters, reading
 from app.repository.catching_up import catch_up
 from app.repository.dead_letters import Span, Taken
+from app.repository.doctoring import diagnose
 from app.repository.enqueueing import enqueue_batches
 from app.repository.reserving import queues_with_work, reserve_many
 from app.repository.session import Database, Scope, Session
@@ -220,6 +222,9 @@ class SqlRepository:
                 return purged
             span = replace(span, after_id=looked.after_id)
             purged += len(looked.queues)
+
+    async def diagnose(self, now: datetime | None = None) -> Diagnosis:
+        return await diagnose(self._database, now)
 
     async def check(self) -> None:
         await self._database.check()

@@ -69,6 +69,7 @@ def _begin(connection: Connection) -> None:
 class SQLite(Dialect):
     name = "sqlite"
     writers = 1
+    tells_of_transactions = False
 
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         super().__init__(engine, pool)

@@ -821,3 +821,18 @@ WHERE tenant_id = :tenant_id AND id = :id
 
 -- name: delete_old_operations
 DELETE FROM mq_operations WHERE finished_at <= :before
+
+-- name: list_indexes
+-- The indexes of our tables; nobody counts how often they are used.
+SELECT m.name AS index_name, 1 AS is_valid, m.sql LIKE 'CREATE UNIQUE%' AS is_unique, NULL AS scans, NULL AS bytes
+FROM sqlite_master AS m
+WHERE m.type = 'index' AND m.tbl_name LIKE 'mq\_%' ESCAPE '\'
+
+-- name: count_dead_rows
+-- Pages of the file in which there is nothing any more.
+SELECT 'pages of the file' AS place, p.page_count - f.freelist_count AS live, f.freelist_count AS dead
+FROM pragma_page_count AS p CROSS JOIN pragma_freelist_count AS f
+
+-- name: oldest_transaction
+-- Nobody tells of the transactions of others.
+SELECT NULL AS seconds

@@ -24,6 +24,7 @@ MODELS: Mapping[str, type[replies.Reply]] = {
     f"POST /v1/tasks/{ID}/extend": replies.ExtendReply,
     f"POST /v1/tasks/{ID}/nack": replies.NackReply,
     f"POST /v1/tasks/{ID}/(ack|release|fail)": replies.SettleReply,
+    "GET /v1/doctor": replies.DoctorReply,
     "GET /v1/tasks": replies.TaskListReply,
     f"GET /v1/tasks/{ID}": replies.TaskReply,
     f"PATCH /v1/tasks/{ID}": replies.TaskReply,

@@ -254,3 +254,13 @@ def test_openapi_document_tells_of_refusals_and_fields(client: httpx.Client) -> 
 def test_docs_are_served(client: httpx.Client) -> None:
     response = client.get("/docs")
     assert (response.status_code, response.headers["Content-Type"].partition(";")[0]) == (200, "text/html")
+
+
+def test_doctor(client: httpx.Client, server: Service) -> None:
+    diagnosis = client.get("/v1/doctor").json()
+    assert set(diagnosis) == {"database", "status", "server_time", "findings"}
+    assert [finding["check"] for finding in diagnosis["findings"]] == [
+        "schema_version", "missing_indexes", "unused_indexes", "dead_rows", "oldest_transaction", "clock",
+    ]  # fmt: skip
+    assert all({"check", "severity", "detail", "advice"} <= set(finding) for finding in diagnosis["findings"])
+    assert diagnosis["findings"][0]["severity"] == "ok"

@@ -3,8 +3,9 @@
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from app.api import views
 from app.api.dependencies import Health, MetricsOf
-from app.api.replies import HealthReply
+from app.api.replies import DoctorReply, HealthReply
 from app.api.responses import json_response, refuses
 
 router = APIRouter(tags=["operating"])
@@ -21,6 +22,12 @@ async def readyz(health: Health) -> Response:
     """The database answers, and has this version's schema."""
     await health.check()
     return json_response({"status": "ready"})
+
+
+@router.get("/v1/doctor", response_model=DoctorReply, responses=refuses())
+async def doctor(health: Health) -> Response:
+    """What is well with the database and what is not, with advice."""
+    return json_response(views.diagnosis(await health.diagnose()))
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
