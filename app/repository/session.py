@@ -178,10 +178,11 @@ class Database:
                 return await connection.fetch(statement, parameters)
         except self._failures as error:
             known = isinstance(error, self.dialect.errors) and self.dialect.kind_of(error) is not ErrorKind.UNREACHABLE
-            if known or not sent:
+            # Who has waited for a connection in vain need not do so again.
+            if known or (not sent and not isinstance(error, TimeoutError)):
                 return None
             logger.warning("database unavailable: %s", type(error).__name__)
-            raise Unavailable("The database does not answer.", applied=None) from error
+            raise Unavailable("The database does not answer.", applied=None if sent else False) from error
 
     def logs(self, *, success: bool) -> bool | None:
         """Whether attempts that end so are logged; None if they should be, but cannot at the moment."""
