@@ -19,9 +19,11 @@ class Check(StrEnum):
 
 
 class Severity(StrEnum):
-    OK = "ok"
+    """In order, the worst last."""
+
     # The database does not tell, or does not let this user look.
     UNKNOWN = "unknown"
+    OK = "ok"
     NOTICE = "notice"
     WARNING = "warning"
 

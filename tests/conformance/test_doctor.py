@@ -56,6 +56,7 @@ async def test_everything_is_looked_at_and_a_new_database_is_well(patient: Diale
     assert diagnosis.database == patient.name
     assert [finding.check for finding in diagnosis.findings] == list(Check)
     assert {finding.severity for finding in diagnosis.findings} <= {Severity.OK, Severity.UNKNOWN}
+    assert diagnosis.severity is Severity.OK
     assert abs(diagnosis.server_time - datetime.now(UTC)) < timedelta(minutes=1)
 
 
