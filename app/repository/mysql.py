@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
@@ -92,8 +93,9 @@ class MySQL(Dialect):
         }
 
     async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
-        records = [{**task, "tenant_id": tenant_id, "now": session.now} for task in tasks]
-        await session.run_each("insert_tasks", records)
+        # JSON cannot carry bytes.
+        records = [{**task, "payload": b64encode(task["payload"]).decode()} for task in tasks]
+        await session.run("insert_tasks", tenant_id=tenant_id, tasks=records, now=session.now)
 
     async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
         await session.run("restore_many", now=session.now, letters=list(letters))

@@ -134,11 +134,22 @@ INSERT INTO mq_tasks (
     priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
     created_at, updated_at
 )
-VALUES (
-    :tenant_id, :queue_id, :id, :queue, :topic, :publish_id, :type, :payload, :payload_is_json, :content_type, :meta,
-    :size, :priority, :dedupe_key, :dedupe_seconds, :status, 0, :max_attempts, :available_at, :expires_at,
-    :timeout_seconds, :now, :now
-)
+SELECT
+    :tenant_id, n.queue_id, n.id, n.queue, n.topic, n.publish_id, n.type, from_base64(n.payload), n.payload_is_json,
+    n.content_type, n.meta, n.size, n.priority, n.dedupe_key, n.dedupe_seconds, n.status, 0, n.max_attempts,
+    n.available_at, n.expires_at, n.timeout_seconds, :now, :now
+FROM JSON_TABLE(:tasks, '$[*]' COLUMNS (
+    position FOR ORDINALITY, queue_id BIGINT PATH '$.queue_id', id VARCHAR(64) PATH '$.id',
+    queue VARCHAR(255) PATH '$.queue', topic VARCHAR(255) PATH '$.topic', publish_id VARCHAR(64) PATH '$.publish_id',
+    type VARCHAR(255) PATH '$.type', payload MEDIUMTEXT PATH '$.payload',
+    payload_is_json BOOLEAN PATH '$.payload_is_json', content_type VARCHAR(255) PATH '$.content_type',
+    meta TEXT PATH '$.meta', size INT PATH '$.size', priority INT PATH '$.priority',
+    dedupe_key VARCHAR(128) PATH '$.dedupe_key', dedupe_seconds DOUBLE PATH '$.dedupe_seconds',
+    status VARCHAR(16) PATH '$.status', max_attempts INT PATH '$.max_attempts',
+    available_at DATETIME(6) PATH '$.available_at', expires_at DATETIME(6) PATH '$.expires_at',
+    timeout_seconds DOUBLE PATH '$.timeout_seconds'
+)) AS n
+ORDER BY n.position
 
 -- name: probe_overdue
 -- Whether time has changed anything in these queues that nobody has moved yet.
