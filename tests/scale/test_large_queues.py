@@ -100,14 +100,15 @@ async def test_purge_takes_all_of_them_away(large: Large) -> None:
 
 
 async def test_deleted_queue_starts_empty_and_its_rows_go_in_small_batches(large: Large) -> None:
-    before = await large.counts()
-    assert before[Status.READY] > BOUND
-    await large.queues.delete(TENANT, "large")
+    await large.topology.put("deleted", datetime.now(UTC))
+    await large.filler.tasks("deleted", LARGE)
+    assert (await large.counts("deleted"))[Status.READY] > BOUND
+    await large.queues.delete(TENANT, "deleted")
     now = datetime.now(UTC)
-    await large.topology.put("large", now)
-    stats = await large.queues.stats(TENANT, "large")
+    await large.topology.put("deleted", now)
+    stats = await large.queues.stats(TENANT, "deleted")
     assert (stats.exact, stats.counts[Status.READY]) == (True, 0)
-    await large.store.enqueue_many(new_task("new", queue="large"), now=now)
-    assert [await large.reserve("large", "small") for _ in range(2)] == ["large", "small"]
+    await large.store.enqueue_many(new_task("new", queue="deleted"), new_task(queue="other"), now=now)
+    assert [await large.reserve("deleted", "other") for _ in range(2)] == ["deleted", "other"]
     batches = [await large.maintenance.clear_graves() for _ in range(5)]
     assert all(0 < batch <= 2000 for batch in batches)
