@@ -65,7 +65,8 @@ def driver_options(pool: PoolSettings) -> dict[str, Any]:
 
 class PostgreSQL(Dialect):
     name = "postgresql"
-    errors = (asyncpg.PostgresError, asyncpg.InterfaceError)
+    # The last is what it says of a connection that breaks off between two of its own steps.
+    errors = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         super().__init__(engine, pool)
