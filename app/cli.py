@@ -1,4 +1,4 @@
-"""The command line: leasemq serve | migrate | openapi."""
+"""The command line: leasemq serve | migrate | openapi | pipeline."""
 
 import argparse
 import asyncio
@@ -17,6 +17,8 @@ import uvicorn
 from app.logs import configure_logs
 from app.main import StartFailed, create_app, prepare_database
 from app.metrics import MULTIPROCESS_DIRECTORY
+from app.pipeline.commands import add_commands
+from app.pipeline.errors import PipelineError
 from app.settings import LogFormat, Settings, SettingsError, unknown_variables, variable_names
 
 USAGE_ERROR = 2
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         configure_logs(settings.log_level, as_json=settings.log_format is LogFormat.JSON)
         _warn_of_unknown_variables()
         return int(options.run(settings, options))
-    except (StartFailed, SettingsError) as error:
+    except (StartFailed, SettingsError, PipelineError) as error:
         print(f"leasemq: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
@@ -138,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     documenting.add_argument("--output", type=Path, help="write it to this file")
     documenting.add_argument("--check", type=Path, help="fail unless this file is the same")
     documenting.set_defaults(run=openapi)
+    add_commands(commands.add_parser("pipeline", help="archive, report, replay and load with Spark"))
     return parser
 
 
