@@ -71,6 +71,8 @@ class Dialect(ABC):
     name: str
     # How many transactions of a kind are worth having under way at once: more would make each of them smaller.
     writers = 2
+    # Whether replicas remember where the ready tasks of a queue begin, and must hear of what comes back before them.
+    remembers_starts = False
     # Whether one sees how long others' transactions have been open.
     tells_of_transactions = True
     # What its driver raises.

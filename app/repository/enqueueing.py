@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from app.domain.errors import TaskExists
 from app.domain.queue import Queue
@@ -45,6 +46,8 @@ async def enqueue_batches(session: Session, scope: Scope, batches: Sequence[Sequ
     if accepting.accepted:
         records = [_record(task, queues[task.queue], session) for task in accepting.accepted.values()]
         await session.dialect.insert_tasks(session, scope.tenant_id, records)
+        # A task that is due since a while stands before others that are ready already.
+        await session.count_returns({task["queue_id"] for task in records if task["available_at"] < session.now})
     return outcomes
 
 
@@ -124,7 +127,7 @@ def _status(due_at: datetime, now: datetime) -> Status:
     return Status.SCHEDULED if due_at > now else Status.READY
 
 
-def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, object]:
+def _record(task: NewTask, queue: Queue, session: Session) -> dict[str, Any]:
     return {
         "queue_id": queue.id,
         "id": task.id,

@@ -21,6 +21,7 @@ async def apply_moves(session: Session, tenant_id: str, moves: Sequence[Move]) -
     gone = [move.task.seq for move in (*dead, *finished) if not leaves_tombstone(move)]
     if gone:
         await session.run("delete_many", seqs=gone)
+    await session.count_returns({move.task.queue_id for move in moves if move.status is Status.READY})
     await session.log_attempts(tenant_id, [move.attempt for move in moves if move.attempt is not None])
 
 

@@ -65,6 +65,7 @@ def driver_options(pool: PoolSettings) -> dict[str, Any]:
 
 class PostgreSQL(Dialect):
     name = "postgresql"
+    remembers_starts = True
     # The last is what it says of a connection that breaks off between two of its own steps.
     errors = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 

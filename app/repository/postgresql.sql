@@ -95,6 +95,29 @@ archived AS (
     ORDER BY t.seq
 )
 
+-- part: grants
+unnest(CAST(:worker_ids AS text[]), CAST(:token_hashes AS text[])) WITH ORDINALITY AS g (worker_id, token_hash, position)
+
+-- part: granted
+status = 'leased', attempts = t.attempts + 1, lease_owner = g.worker_id, last_worker = g.worker_id,
+    lease_token_hash = g.token_hash, last_token_hash = NULL, last_token_fate = NULL
+
+-- part: leased_now
+leased_at = greatest(:now, t.updated_at), first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
+    updated_at = greatest(:now, t.updated_at)
+
+-- part: ready_here
+SELECT t.seq, t.priority, t.available_at, {size_in_reply} AS size
+        FROM mq_tasks AS t
+        WHERE t.queue_id = (SELECT id FROM open_queue) AND t.status = 'ready'
+            AND (t.expires_at IS NULL OR t.expires_at > (SELECT now FROM clock))
+            AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+
+-- part: the_first
+ORDER BY t.priority DESC, t.available_at, t.seq
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+
 -- part: letters
 f.tenant_id = :tenant_id
     AND f.queue = :queue -- if queue is given
@@ -277,14 +300,9 @@ numbered AS (
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
 )
 UPDATE mq_tasks AS t
-SET status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
-    last_worker = (CAST(:worker_ids AS text[]))[n.position],
-    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
-    lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz)),
-    leased_at = greatest(:now, t.updated_at),
-    first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
-    last_token_hash = NULL, last_token_fate = NULL, updated_at = greatest(:now, t.updated_at)
-FROM numbered AS n
+SET {granted}, {leased_now},
+    lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
+FROM numbered AS n JOIN {grants} ON g.position = n.position
 WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
 RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 
@@ -358,14 +376,8 @@ numbered AS (
 ),
 claimed AS (
     UPDATE mq_tasks AS t
-    SET status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
-    last_worker = (CAST(:worker_ids AS text[]))[n.position],
-        lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
-        lease_until = n.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz)),
-        leased_at = greatest(:now, t.updated_at),
-        first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
-        last_token_hash = NULL, last_token_fate = NULL, updated_at = greatest(:now, t.updated_at)
-    FROM numbered AS n
+    SET {granted}, {leased_now}, lease_until = n.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
+    FROM numbered AS n JOIN {grants} ON g.position = n.position
     WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
     RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 )
@@ -430,6 +442,12 @@ SET status = m.status, attempts = m.attempts, available_at = m.available_at,
 FROM {moves}
 WHERE t.seq = m.seq
 
+-- name: count_returns
+-- Something came back to these queues; locked in order, to the end of the transaction.
+INSERT INTO mq_queue_returns AS r (queue_id, returns)
+SELECT queue_id, 1 FROM unnest(CAST(:queue_ids AS bigint[])) AS back (queue_id) ORDER BY queue_id
+ON CONFLICT (queue_id) DO UPDATE SET returns = r.returns + 1
+
 -- name: archive_many
 -- Into the history; the live rows go in the same transaction.
 INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
@@ -469,7 +487,8 @@ FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
 )
 
 -- name: enqueue_at_once
--- New tasks without keys and ids of their callers, if all their queues are there: none, or all of them.
+-- New tasks without keys and ids of their callers, if all their queues are there, and none is due since a while, which
+-- would stand before others that are ready: none, or all of them.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 queues AS MATERIALIZED (
     SELECT q.id, q.name, q.max_attempts
@@ -505,6 +524,7 @@ accepted AS (
         SELECT coalesce(n.available_at, clock.now + n.delay) AS at
     ) AS due
     WHERE (SELECT count(*) FROM queues) = cardinality(CAST(:names AS text[]))
+        AND (SELECT now FROM clock) <= ALL (CAST(:available_at AS timestamptz[])) IS NOT FALSE
     ORDER BY n.position
     RETURNING 1
 )
@@ -512,10 +532,24 @@ SELECT clock.now, (SELECT count(*) FROM accepted) AS accepted FROM clock
 
 -- name: claim_at_once
 -- Leases the first ready tasks of one queue, if it is open and without limits, and nothing in it is overdue.
+-- Rows that were taken leave traces in the indexes for as long as anybody's snapshot may see them. So the look begins
+-- where the last one ended (`start_…`, `looked_until`), unless something came back to the queue since.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 open_queue AS MATERIALIZED (
-    SELECT q.id, coalesce(CAST(:lease AS interval), make_interval(secs => q.lease_seconds)) AS lease
+    SELECT q.id, coalesce(CAST(:lease AS interval), make_interval(secs => q.lease_seconds)) AS lease,
+        coalesce(r.returns, 0) AS returns,
+        CASE WHEN start.holds THEN CAST(:start_priority AS bigint) ELSE -2147483649 END AS start_priority,
+        CASE WHEN start.holds THEN CAST(:start_at AS timestamptz) ELSE '-infinity' END AS start_at,
+        CASE WHEN start.holds THEN CAST(:start_seq AS bigint) ELSE 0 END AS start_seq,
+        looked_until.at AS looked_until
     FROM clock CROSS JOIN mq_queues AS q
+    LEFT JOIN mq_queue_returns AS r ON r.queue_id = q.id
+    CROSS JOIN LATERAL (
+        SELECT q.id = CAST(:start_queue_id AS bigint) AND coalesce(r.returns, 0) = CAST(:start_returns AS bigint) AS holds
+    ) AS start
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN start.holds THEN CAST(:looked_until AS timestamptz) ELSE '-infinity' END AS at
+    ) AS looked_until
     WHERE q.tenant_id = :tenant_id AND q.name = :queue
         AND NOT q.paused AND q.rate_per_second IS NULL AND q.concurrency_limit IS NULL
         AND (q.keep_alive_until IS NULL OR q.keep_alive_until > clock.now)
@@ -523,28 +557,45 @@ open_queue AS MATERIALIZED (
         AND NOT EXISTS (
             (
                 SELECT FROM mq_tasks AS t
-                WHERE t.queue_id = q.id AND t.status = 'leased' AND t.lease_until <= clock.now
+                WHERE t.queue_id = q.id AND t.status = 'leased'
+                    AND t.lease_until > looked_until.at AND t.lease_until <= clock.now
             )
             UNION ALL
             (
                 SELECT FROM mq_tasks AS t
-                WHERE t.queue_id = q.id AND t.status = 'scheduled' AND t.available_at <= clock.now
+                WHERE t.queue_id = q.id AND t.status = 'scheduled'
+                    AND t.available_at > looked_until.at AND t.available_at <= clock.now
             )
             UNION ALL
             (
                 SELECT FROM mq_tasks AS t
-                WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready') AND t.expires_at <= clock.now
+                WHERE t.queue_id = q.id AND t.status IN ('scheduled', 'ready')
+                    AND t.expires_at > looked_until.at AND t.expires_at <= clock.now
             )
         )
 ),
+-- A part is looked at, and its rows are locked, only while those before it have not enough.
 picked AS MATERIALIZED (
-    SELECT t.seq, t.priority, t.available_at, {size_in_reply} AS size
-    FROM mq_tasks AS t
-    WHERE t.queue_id = (SELECT id FROM open_queue) AND t.status = 'ready'
-        AND t.id <> ALL(CAST(:exclude_ids AS text[]))
-    ORDER BY t.priority DESC, t.available_at, t.seq
+    SELECT * FROM (
+        {ready_here}
+            AND t.priority > (SELECT start_priority FROM open_queue)
+            AND t.available_at >= (SELECT looked_until FROM open_queue)
+        {the_first}
+    ) AS more_urgent
+    UNION ALL
+    SELECT * FROM (
+        {ready_here}
+            AND t.priority = (SELECT start_priority FROM open_queue)
+            AND (t.available_at, t.seq) > (SELECT start_at, start_seq FROM open_queue)
+        {the_first}
+    ) AS as_urgent
+    UNION ALL
+    SELECT * FROM (
+        {ready_here}
+            AND t.priority < (SELECT start_priority FROM open_queue)
+        {the_first}
+    ) AS less_urgent
     LIMIT :limit
-    FOR UPDATE SKIP LOCKED
 ),
 numbered AS (
     SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
@@ -552,16 +603,12 @@ numbered AS (
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
 )
 UPDATE mq_tasks AS t
-SET status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
-    last_worker = (CAST(:worker_ids AS text[]))[n.position],
-    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position],
-    lease_until = greatest(clock.now, t.updated_at) + q.lease,
-    leased_at = greatest(clock.now, t.updated_at),
+SET {granted}, lease_until = greatest(clock.now, t.updated_at) + q.lease, leased_at = greatest(clock.now, t.updated_at),
     first_leased_at = coalesce(t.first_leased_at, greatest(clock.now, t.updated_at)),
-    last_token_hash = NULL, last_token_fate = NULL, updated_at = greatest(clock.now, t.updated_at)
-FROM clock, open_queue AS q, numbered AS n
+    updated_at = greatest(clock.now, t.updated_at)
+FROM clock, open_queue AS q, numbered AS n JOIN {grants} ON g.position = n.position
 WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
-RETURNING clock.now, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+RETURNING clock.now, q.returns, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 
 -- name: ack_at_once
 {acked}
@@ -977,6 +1024,7 @@ UPDATE mq_queue_graves SET look_at = :at, has_leases = :has_leases WHERE queue_i
 UPDATE mq_queue_graves SET clear_at = :at WHERE queue_id = :queue_id
 
 -- name: delete_grave
+WITH returns AS (DELETE FROM mq_queue_returns WHERE queue_id = :queue_id)
 DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones

@@ -176,6 +176,7 @@ async def edit_task(session: Session, tenant_id: str, task_id: str, edit: TaskEd
         available_at=available_at,
         status=_waiting_status(available_at, session.now),
     )
+    await session.count_returns([state.queue_id])
     await move_task_if_overdue(session, tenant_id, task_id)
     return await get_task(session, tenant_id, task_id)
 

@@ -106,6 +106,11 @@ class Session:
         """Runs a statement once for each record."""
         await self._connection.run_each(statement, records)
 
+    async def count_returns(self, queue_ids: Collection[int]) -> None:
+        """Tells whoever remembers where these queues begin that something came back, and may stand before that."""
+        if queue_ids and self.dialect.remembers_starts:
+            await self.run("count_returns", queue_ids=sorted(queue_ids))
+
     async def log_attempts(self, tenant_id: str, attempts: Sequence[EndedAttempt]) -> None:
         """Appends to the attempt log what its setting asks for; its failure never fails the caller's transition."""
         wanted = [attempt for attempt in attempts if self._is_wanted(attempt)]

@@ -15,6 +15,7 @@ from app.repository.connection import Row
 from app.repository.enqueueing import accepted
 from app.repository.records import live_task_of
 from app.repository.session import Database
+from app.repository.starts import NO_START, Starts
 
 
 class Shortcuts:
@@ -22,6 +23,7 @@ class Shortcuts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._starts = Starts()
 
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None
@@ -43,6 +45,8 @@ class Shortcuts:
         wish = requests[0]
         if len(wish.queues) > 1 or wish.types:
             return [None for _ in requests]
+        key = (wish.tenant_id, wish.queues[0])
+        start = self._starts.find(key) if now is None else None
         owners = [index for index, request in enumerate(requests) for _ in range(request.limit)]
         tokens = [new_lease_token() for _ in owners]
         rows = await self._database.at_once(
@@ -57,11 +61,17 @@ class Shortcuts:
             worker_ids=[requests[index].worker_id or "" for index in owners],
             token_hashes=[lease_token_hash(token) for token in tokens],
             max_bytes=wish.max_bytes,
+            **(NO_START if start is None else start.parameters()),
         )
         shares: list[list[ReservedTask]] = [[] for _ in requests]
         in_order = sorted(rows or (), key=lambda row: int(row["position"]))
         for index, token, row in zip(owners, tokens, in_order, strict=False):
             shares[index].append(ReservedTask(live_task_of(row), token))
+        if len(in_order) < len(owners) or wish.exclude_ids or now is not None:
+            # Something may have been passed over: whoever looks next looks at everything.
+            self._starts.forget(key)
+        else:
+            self._starts.learn(key, in_order[-1], start)
         return [_reserved(share, in_order) if share else None for share in shares]
 
     async def ack_many(self, tenant_id: str, items: Sequence[AckItem], now: datetime | None) -> list[Settled | None]:

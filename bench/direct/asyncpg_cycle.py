@@ -12,6 +12,7 @@ from app.domain.lease_token import lease_token_hash, new_lease_token
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.repository.asyncpg_connection import AsyncpgConnection, NumberedStatements
 from app.repository.shortcuts import task_columns
+from app.repository.starts import NO_START
 from bench.direct.repository_cycle import opened_repository, run_cycle
 from bench.direct.workload import LEASE_SECONDS, MAX_BYTES, QUEUE, TENANT, cycles_per_second, new_tasks
 from bench.load import Plan
@@ -38,7 +39,7 @@ class AsyncpgCycle:
         parameters = {
             "now": None, "tenant_id": TENANT, "queue": QUEUE, "lease": timedelta(seconds=LEASE_SECONDS),
             "lease_seconds": LEASE_SECONDS, "exclude_ids": [], "limit": limit, "worker_ids": ["bench"] * limit,
-            "token_hashes": hashes, "max_bytes": MAX_BYTES,
+            "token_hashes": hashes, "max_bytes": MAX_BYTES, **NO_START,
         }  # fmt: skip
         rows = await self._connection.fetch("claim_at_once", parameters)
         return {row["id"]: hashes[row["position"] - 1] for row in rows}
