@@ -9,10 +9,13 @@ t.seq, t.queue_id, t.id, t.queue, t.type, t.status, t.attempts, t.max_attempts, 
     q.history_days, q.max_lease_seconds, q.concurrency_limit,
     q.backoff_base_seconds, q.backoff_factor, q.backoff_max_seconds, q.backoff_jitter
 
+-- part: of_tasks
+LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+    LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
+
 -- part: tasks
 mq_tasks AS t
-    LEFT JOIN mq_queues AS q ON q.id = t.queue_id
-    LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
+    {of_tasks}
 
 -- part: queue
 q.id, q.name, q.declared, q.topic, q.exclusive, q.keep_alive_seconds, q.keep_alive_until, q.max_attempts,
@@ -60,6 +63,10 @@ JSON_TABLE(:moves, '$[*]' COLUMNS (
     token_fate VARCHAR(16) PATH '$.token_fate', keep_until DATETIME(6) PATH '$.keep_until',
     dedupe_until DATETIME(6) PATH '$.dedupe_until'
 )) AS m
+
+-- part: each_task
+-- One by one by their keys: of a table that it takes for small, MySQL would read and lock every row.
+STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (PRIMARY) ON
 
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
@@ -195,11 +202,11 @@ FOR UPDATE OF t SKIP LOCKED
 
 -- name: lock_rows
 -- These rows, locked in order.
-SELECT {state} FROM {tasks} WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE OF t
+SELECT {state} FROM mq_tasks AS t FORCE INDEX (PRIMARY) {of_tasks} WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE OF t
 
 -- name: lock_tasks
 -- The live tasks of these ids, locked in order.
-SELECT {state} FROM {tasks}
+SELECT {state} FROM mq_tasks AS t FORCE INDEX (uq_mq_tasks_id) {of_tasks}
 WHERE t.tenant_id = :tenant_id AND t.id IN :ids
 ORDER BY t.id
 FOR UPDATE OF t
@@ -248,11 +255,11 @@ WHERE t.seq IN :seqs AND t.status = 'ready'
 FOR UPDATE SKIP LOCKED
 
 -- name: lease_many
-UPDATE mq_tasks AS t
-JOIN JSON_TABLE(:leases, '$[*]' COLUMNS (
+UPDATE JSON_TABLE(:leases, '$[*]' COLUMNS (
     seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash', worker_id VARCHAR(128) PATH '$.worker_id',
     lease_until DATETIME(6) PATH '$.lease_until'
-)) AS n ON n.seq = t.seq
+)) AS n
+{each_task} t.seq = n.seq
 SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = n.worker_id, t.last_worker = n.worker_id,
     t.lease_token_hash = n.token_hash,
     t.lease_until = timestampadd(
@@ -313,16 +320,16 @@ UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :que
 
 -- name: extend_many
 -- The leases end that long from now.
-UPDATE mq_tasks AS t
-JOIN JSON_TABLE(:moves, '$[*]' COLUMNS (
+UPDATE JSON_TABLE(:moves, '$[*]' COLUMNS (
     seq BIGINT PATH '$.seq', lease_until DATETIME(6) PATH '$.lease_until'
-)) AS m ON m.seq = t.seq
+)) AS m
+{each_task} t.seq = m.seq
 SET t.lease_until = m.lease_until, t.updated_at = :now
 
 -- name: return_many
 -- Back to the queue, without a lease.
-UPDATE mq_tasks AS t
-JOIN {moves} ON m.seq = t.seq
+UPDATE {moves}
+{each_task} t.seq = m.seq
 SET t.status = m.status, t.attempts = m.attempts, t.available_at = m.available_at,
     t.lease_owner = NULL, t.lease_token_hash = NULL, t.lease_until = NULL, t.leased_at = NULL,
     t.last_token_hash = m.token_hash, t.last_token_fate = m.token_fate,
@@ -334,7 +341,7 @@ SET t.status = m.status, t.attempts = m.attempts, t.available_at = m.available_a
 INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
 SELECT t.tenant_id, t.id, {moved}, m.status, m.result, m.at, m.keep_until
 FROM {moves}
-JOIN mq_tasks AS t ON t.seq = m.seq
+{each_task} t.seq = m.seq
 ORDER BY t.seq
 
 -- name: bury_many
@@ -342,19 +349,19 @@ ORDER BY t.seq
 INSERT INTO mq_task_dlq (tenant_id, task_id, {described}, reason, failed_at)
 SELECT t.tenant_id, t.id, {moved}, m.reason, m.at
 FROM {moves}
-JOIN mq_tasks AS t ON t.seq = m.seq
+{each_task} t.seq = m.seq
 ORDER BY t.seq
 
 -- name: entomb_many
 -- A done task whose dedupe key is held on: only the key and the id stay.
-UPDATE mq_tasks AS t
-JOIN {moves} ON m.seq = t.seq
+UPDATE {moves}
+{each_task} t.seq = m.seq
 SET t.status = 'done', t.id = NULL, t.tombstone_id = m.task_id, t.dedupe_until = m.dedupe_until, t.payload = '',
     t.meta = '{}', t.size = 0,
     t.lease_owner = NULL, t.lease_token_hash = NULL, t.lease_until = NULL, t.leased_at = NULL, t.updated_at = m.at
 
 -- name: delete_many
-DELETE FROM mq_tasks WHERE seq IN :seqs
+DELETE t FROM mq_tasks AS t FORCE INDEX (PRIMARY) WHERE t.seq IN :seqs
 
 -- name: insert_attempts
 INSERT INTO mq_task_attempts (
