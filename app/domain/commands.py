@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from app.domain.backoff import QUEUE_BACKOFF, BackoffOverride
 from app.domain.errors import InvalidRequest, LeaseRefused, TaskNotFound
 from app.domain.task import ReservedTask, Status
@@ -13,8 +15,7 @@ Item = TypeVar("Item")
 Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, slots=True)
-class ReserveRequest:
+class ReserveRequest(Struct, frozen=True, gc=False):
     """`queues` are in the order in which they have their turn among equal priorities.
 
     Without `lease_seconds` each task takes its queue's.
@@ -38,8 +39,7 @@ class ReserveRequest:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(Struct, frozen=True, gc=False):
     """`next_available_at` is known only when nothing was there to reserve."""
 
     tasks: Sequence[ReservedTask]
@@ -47,26 +47,22 @@ class Reserved:
     next_available_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRef:
+class LeaseRef(Struct, frozen=True, gc=False):
     """A task, and the hash of the token that a caller says it holds on it."""
 
     id: str
     token_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendItem(LeaseRef):
+class ExtendItem(LeaseRef, frozen=True, gc=False):
     lease_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class AckItem(LeaseRef):
+class AckItem(LeaseRef, frozen=True, gc=False):
     result: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NackItem(LeaseRef):
+class NackItem(LeaseRef, frozen=True, gc=False):
     """With neither a delay nor an instant, the next attempt comes after the queue's backoff, or what is said of it."""
 
     backoff: BackoffOverride = QUEUE_BACKOFF
@@ -75,26 +71,22 @@ class NackItem(LeaseRef):
     retry_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseItem(LeaseRef):
+class ReleaseItem(LeaseRef, frozen=True, gc=False):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class FailItem(LeaseRef):
+class FailItem(LeaseRef, frozen=True, gc=False):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Extended:
+class Extended(Struct, frozen=True, gc=False):
     id: str
     queue: str
     lease_until: datetime
     server_time: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True, gc=False):
     id: str
     queue: str
     status: Status

@@ -1,8 +1,14 @@
-"""The task: what is asked for, what is kept, and what is handed out."""
+"""The task: what is asked for, what is kept, and what is handed out.
+
+What is made for every task of a batch is a `Struct`: made several times as fast as a dataclass and, since none can be
+part of a cycle, left alone by the garbage collector.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
 
@@ -30,8 +36,7 @@ class TokenFate(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True, gc=False):
     """The bytes of a payload: JSON text exactly as it was given, or whatever the producer sent as base64."""
 
     data: bytes
@@ -39,8 +44,7 @@ class Payload:
     content_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class NewTask:
+class NewTask(Struct, frozen=True, gc=False):
     """A task as a producer asks for it; times are resolved by the database's clock when it is accepted."""
 
     id: str
@@ -79,8 +83,7 @@ class NewTask:
         return in_reply + len(self.meta.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(Struct, frozen=True, gc=False):
     """What the producer hears: the new task, or the one that held its dedupe key."""
 
     id: str
@@ -90,16 +93,14 @@ class Enqueued:
     existed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QueueOfTask:
+class QueueOfTask(Struct, frozen=True, gc=False):
     """What a task's queue has to say about it."""
 
     ends_at: datetime | None
     settings: QueueSettings
 
 
-@dataclass(frozen=True, slots=True)
-class TaskState:
+class TaskState(Struct, frozen=True, gc=False):
     """What decides over a live task, without the weight of its payload.
 
     `home` is its queue, or None if that was deleted so long ago that nobody knows of it.
@@ -142,8 +143,7 @@ class TaskState:
         return self.home is None or (self.home.ends_at is not None and self.home.ends_at <= now)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True, gc=False):
     """A task in whatever state, as callers see it."""
 
     tenant_id: str
@@ -173,8 +173,7 @@ class Task:
     finished_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedTask:
+class ReservedTask(Struct, frozen=True, gc=False):
     """A task with the token that gives the right to settle it: the only place where a token is shown."""
 
     task: Task

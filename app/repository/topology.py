@@ -1,8 +1,10 @@
 """Queues and topics: declared, looked at, changed, deleted; and messages published to topics."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec import structs
 
 from app.domain.commands import Page
 from app.domain.errors import QueueExclusive, QueueNotExclusive, QueueNotFound, TopicNotFound
@@ -64,7 +66,7 @@ async def set_paused(session: Session, tenant_id: str, name: str, *, paused: boo
     """Pauses or resumes a queue, which declares it."""
     scope = Scope(tenant_id, (name,))
     queue = await _lock(session, (await open_queues(session, scope))[name])
-    await _update(session, queue, replace(queue.settings, paused=paused))
+    await _update(session, queue, dataclasses.replace(queue.settings, paused=paused))
     await session.open(scope, session.now)
     return declared_queue(session, name)
 
@@ -137,7 +139,7 @@ async def publish(session: Session, tenant_id: str, topic: str, message: NewTask
     await get_topic(session, tenant_id, topic)
     session.queues = {queue.name: queue for queue in await subscribers(session, tenant_id, topic)}
     scope = Scope(tenant_id, list(session.queues))
-    tasks = [replace(message, id=new_task_id(), queue=name) for name in scope.queues]
+    tasks = [structs.replace(message, id=new_task_id(), queue=name) for name in scope.queues]
     return await enqueue_many(session, scope, tasks) if tasks else []
 
 

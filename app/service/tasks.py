@@ -3,9 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from app.domain.commands import (
     AckItem,
@@ -193,7 +194,8 @@ class TaskService:
     async def _reserve_together(self, requests: Sequence[ReserveRequest]) -> Sequence[Reserved]:
         wish = requests[0]
         queues = self._turns.order(wish.tenant_id, wish.queues)
-        outcomes = await self._repository.reserve_many([replace(request, queues=queues) for request in requests])
+        # The first says for all of them what is wished for.
+        outcomes = await self._repository.reserve_many([replace(wish, queues=queues), *requests[1:]])
         served = [lease.task.queue for reserved in outcomes for lease in reserved.tasks]
         if served:
             self._turns.served(wish.tenant_id, wish.queues, served[-1])

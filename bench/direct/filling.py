@@ -5,9 +5,9 @@ Copying knows nothing of the columns but those that must differ, so that it fits
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import asyncpg
+from msgspec.structs import replace
 
 from app.domain.commands import AckItem
 from app.domain.lease_token import lease_token_hash

@@ -1,9 +1,11 @@
 """The steps that tests are made of: a tenant's calls, with a default for whatever a test does not care about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from app.domain.backoff import BackoffOverride
 from app.domain.commands import (

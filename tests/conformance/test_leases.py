@@ -1,8 +1,7 @@
 """Leases: only the right token in time may settle a task, and a lease that ran out gives the task back."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from app.domain.commands import DeadLetterFilter, TaskEdit, TaskFilter
 from app.domain.errors import LeaseExpired, LeaseMismatch, LeaseRefused, TaskNotFound, TaskNotLeased

@@ -5,10 +5,10 @@ Everything here happens by the database's own clock: only then is anything remem
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.commands import DeadLetterFilter, RequeueRequest, ReserveRequest, TaskEdit
 from app.domain.task import ReservedTask

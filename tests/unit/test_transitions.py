@@ -1,10 +1,10 @@
 """The state machine: every move that the functions decide is in its table, and no other can be made."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.errors import LeaseExpired, LeaseMismatch, TaskNotLeased
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
