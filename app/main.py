@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from sqlalchemy.exc import DBAPIError
 
 from app.api.application import Application
+from app.garbage import spare_what_stays
 from app.logs import RequestLog, configure_logs
 from app.metrics import Metrics
 from app.repository.dialect import Dialect, ErrorKind, UnsuitableServer
@@ -87,7 +88,9 @@ def create_app_from_environment() -> FastAPI:
     """What each server process runs."""
     settings = Settings.from_environment()
     configure_logs(settings.log_level, as_json=settings.log_format is LogFormat.JSON)
-    return create_app(settings)
+    app = create_app(settings)
+    spare_what_stays()
+    return app
 
 
 def connect(settings: Settings) -> Dialect:

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from app.api.application import Application
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled, SettleOutcome
 from app.domain.task import Enqueued, NewTask, Payload, ReservedTask, Status, Task
+from app.garbage import spare_what_stays
 from app.logs import RequestLog
 from app.metrics import Metrics
 from app.service.batcher import IsGone
@@ -48,4 +49,6 @@ def create_app() -> FastAPI:
         app.state.tasks = NoopTasks()
         yield
 
-    return Application("0", metrics, RequestLog(as_json=False), any_host=False, lifespan=lifespan)
+    app = Application("0", metrics, RequestLog(as_json=False), any_host=False, lifespan=lifespan)
+    spare_what_stays()
+    return app
