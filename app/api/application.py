@@ -46,7 +46,7 @@ class Application(FastAPI):
             await super().__call__(scope, receive, send)
             return
         scope["app"] = self
-        await self._envelope(scope, receive, send)
+        await self._envelope.exchange(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         """FastAPI's document, with our own description of errors instead of its."""

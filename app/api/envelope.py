@@ -4,6 +4,7 @@ import logging
 import random
 import re
 import time
+from collections.abc import Awaitable
 from functools import lru_cache, partial
 from ipaddress import ip_address
 
@@ -15,6 +16,7 @@ from app.api.caller import is_disconnected
 from app.api.errors import problem, refusal
 from app.api.hot_route import HotRoutes
 from app.api.json_body import is_json
+from app.api.one_write import write_whole
 from app.domain.errors import LeaseMQError
 from app.domain.identifiers import DEFAULT_TENANT
 from app.logs import RequestLog
@@ -40,8 +42,9 @@ class Envelope:
         self.log = log
         self.any_host = any_host
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Exchange(self, scope, receive, send).run()
+    def exchange(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answers one request."""
+        return Exchange(self, scope, receive, send).run()
 
 
 class Exchange:
@@ -60,7 +63,6 @@ class Exchange:
         self._received = 0
         self._status = 0
         self._body: bytes | None = None
-        scope["state"] = {**scope.get("state", {}), "request_id": self._request_id}
 
     async def run(self) -> None:
         started = time.perf_counter()
@@ -83,6 +85,7 @@ class Exchange:
         elif self._declared_length() > MAX_REQUEST_BYTES:
             await self._refuse("payload_too_large", f"A request has at most {MAX_REQUEST_BYTES} bytes.")
         elif not await self._answer_hot():
+            self._scope["state"] = {**self._scope.get("state", {}), "request_id": self._request_id}
             await self._envelope.app(self._scope, self._receive_bounded, self._send_named)
 
     async def _answer_hot(self) -> bool:
@@ -92,11 +95,9 @@ class Exchange:
         if found is None or scope["method"] != "POST" or not is_json(self._headers.get(b"content-type", b"")):
             return False
         route, task_id = found
-        self._body = await self._read_body()
+        self._body = body = await self._read_body()
         tenant_id = self._headers.get(b"x-tenant-id")
-        arguments = route.read(
-            self._body, task_id, DEFAULT_TENANT if tenant_id is None else tenant_id.decode("latin-1")
-        )
+        arguments = route.read(body, task_id, DEFAULT_TENANT if tenant_id is None else tenant_id.decode("latin-1"))
         if arguments is None:
             return False
         scope["route"] = route
@@ -104,16 +105,19 @@ class Exchange:
             response = await route.answer(arguments, scope["app"].state.tasks, partial(is_disconnected, self._receive))
         except LeaseMQError as error:
             response = refusal(self._request_id, error)
-        await self._respond(response)
+        self._status = response.status_code
+        headers = [*response.raw_headers, (REQUEST_ID, self._request_id.encode())]
+        if not write_whole(self._send, self._status, headers, bytes(response.body)):
+            await self._respond(response)
         return True
 
     async def _read_body(self) -> bytes:
-        message = await self._receive_bounded()
-        body: bytes = message.get("body", b"")
+        message = await self._receive()
+        parts = [self._bounded(message)]
         while message.get("more_body", False):
-            message = await self._receive_bounded()
-            body += message.get("body", b"")
-        return body
+            message = await self._receive()
+            parts.append(self._bounded(message))
+        return b"".join(parts)
 
     async def _respond(self, response: Response) -> None:
         self._status = response.status_code
@@ -139,10 +143,16 @@ class Exchange:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
         message = await self._receive()
-        self._received += len(message.get("body", b""))
+        self._bounded(message)
+        return message
+
+    def _bounded(self, message: Message) -> bytes:
+        """What the message has of the body, which is not without end."""
+        body: bytes = message.get("body", b"")
+        self._received += len(body)
         if self._received > MAX_REQUEST_BYTES:
             raise HTTPException(413, f"A request has at most {MAX_REQUEST_BYTES} bytes.")
-        return message
+        return body
 
     async def _send_named(self, message: Message) -> None:
         if message["type"] == "http.response.start":

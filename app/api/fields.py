@@ -88,25 +88,34 @@ def _check_payload(raw: RawJson) -> RawJson:
     return raw
 
 
-def _check_result(raw: RawJson) -> RawJson:
+def check_result(raw: bytes) -> None:
     check_size("result", raw, MAX_RESULT_BYTES)
-    return _check_storable(raw)
+    _check_storable(raw)
 
 
-def _check_meta(raw: RawJson) -> RawJson:
+def check_meta(raw: bytes) -> None:
     if not raw.startswith(b"{"):
         raise ValueError("expecting a JSON object")
     check_size("meta", raw, MAX_META_BYTES)
-    return _check_storable(raw)
+    _check_storable(raw)
 
 
-def _check_storable(raw: RawJson) -> RawJson:
+def _check_storable(raw: bytes) -> None:
     # Only an escape can smuggle them in: as they are, JSON does not allow them.
     if raw.find(b"\\u") >= 0:
         try:
             _check_texts(json.loads(raw))
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
+
+
+def _check_result(raw: RawJson) -> RawJson:
+    check_result(raw)
+    return raw
+
+
+def _check_meta(raw: RawJson) -> RawJson:
+    check_meta(raw)
     return raw
 
 

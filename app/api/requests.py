@@ -143,7 +143,7 @@ class ReserveBody(Body):
             limit=self.limit or 1,
             lease_seconds=self.lease_seconds,
             max_bytes=MAX_REPLY_BYTES,
-            types=list(dict.fromkeys(self.types or ())),
+            types=tuple(dict.fromkeys(self.types or ())),
             exclude_ids=self.exclude_ids or (),
             worker_id=self.worker_id,
         )

@@ -9,6 +9,10 @@ from fastapi import Response
 from app.api.errors import STATUS_OF_CODE
 from app.api.replies import Problem
 
+JSON = (b"content-type", b"application/json")
+_encode = msgspec.json.Encoder().encode
+NO_HEADERS: Mapping[str, str] = {}
+
 
 class JsonResponse(Response):
     """A response whose few headers are written down directly: it is made for every call."""
@@ -17,15 +21,13 @@ class JsonResponse(Response):
         self.body = body
         self.status_code = status
         self.background = None
-        self.raw_headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            *((name.lower().encode(), value.encode()) for name, value in headers.items()),
-        ]
+        self.raw_headers = [JSON, (b"content-length", b"%d" % len(body))]
+        for name, value in headers.items():
+            self.raw_headers.append((name.lower().encode(), value.encode()))
 
 
-def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return JsonResponse(msgspec.json.encode(content), status, headers or {})
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] = NO_HEADERS) -> Response:
+    return JsonResponse(_encode(content), status, headers)
 
 
 def refuses(*codes: str) -> dict[int | str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -19,8 +20,14 @@ Json = dict[str, Any]
 
 def instant(value: datetime | None) -> str | None:
     """RFC 3339 in UTC, with microseconds also when they are zero."""
+    return None if value is None else _instant(value)
+
+
+# The tasks of a batch have most of their instants in common.
+@lru_cache(maxsize=1024)
+def _instant(value: datetime) -> str:
     # All instants are in UTC, so the offset is always the same six characters.
-    return None if value is None else value.isoformat(timespec="microseconds")[:-6] + "Z"
+    return value.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def enqueued(outcome: Enqueued) -> Json:
