@@ -16,7 +16,7 @@ from app.api.caller import is_disconnected
 from app.api.errors import problem, refusal
 from app.api.hot_route import HotRoutes
 from app.api.json_body import is_json
-from app.api.one_write import write_whole
+from app.api.writing import ReplyWriter
 from app.domain.errors import LeaseMQError
 from app.domain.identifiers import DEFAULT_TENANT
 from app.logs import RequestLog
@@ -41,6 +41,7 @@ class Envelope:
         self.metrics = metrics
         self.log = log
         self.any_host = any_host
+        self.replies = ReplyWriter()
 
     def exchange(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answers one request."""
@@ -107,7 +108,7 @@ class Exchange:
             response = refusal(self._request_id, error)
         self._status = response.status_code
         headers = [*response.raw_headers, (REQUEST_ID, self._request_id.encode())]
-        if not write_whole(self._send, self._status, headers, bytes(response.body)):
+        if not await self._envelope.replies.write(self._send, self._status, headers, bytes(response.body)):
             await self._respond(response)
         return True
 

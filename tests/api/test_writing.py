@@ -1,4 +1,4 @@
-"""Replies of hot routes are written in one piece, and are the same as those that the server writes itself."""
+"""Replies of hot routes are written by ourselves, and are the same as those that the server writes."""
 
 import json
 import socket
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import uvicorn
 
-from app.api.one_write import KNOWN_UVICORN
+from app.api.writing import KNOWN_UVICORN
 from tests.api.caller import QUEUE
 from tests.service import Service
 
