@@ -89,7 +89,9 @@ class AsyncpgPool:
     async def connection(self) -> AsyncIterator[Any]:
         """A connection of the driver. One on which something was broken off is not given to anybody else."""
         pool = self._pool or await self._open()
-        driver = await pool.acquire(timeout=self._settings.wait_seconds)
+        # The pool's own time limit would make a task for every acquire.
+        async with asyncio.timeout(self._settings.wait_seconds):
+            driver = await pool.acquire()
         try:
             yield driver
         except asyncio.CancelledError:

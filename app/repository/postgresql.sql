@@ -488,7 +488,7 @@ FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
 
 -- name: enqueue_at_once
 -- New tasks without keys and ids of their callers, if all their queues are there, and none is due since a while, which
--- would stand before others that are ready: none, or all of them.
+-- would stand before others that are ready: none, or all of them. An array that is empty says the usual of every task.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 queues AS MATERIALIZED (
     SELECT q.id, q.name, q.max_attempts
@@ -503,8 +503,9 @@ accepted AS (
         created_at, updated_at
     )
     SELECT
-        :tenant_id, q.id, n.id, q.name, n.topic, n.publish_id, n.type, n.payload, n.payload_is_json, n.content_type,
-        n.meta, n.size, n.priority, 0, CASE WHEN due.at > clock.now THEN 'scheduled' ELSE 'ready' END, 0,
+        :tenant_id, q.id, n.id, q.name, coalesce(n.topic, q.name), n.publish_id, coalesce(n.type, ''), n.payload,
+        coalesce(n.payload_is_json, true), coalesce(n.content_type, 'application/json'), coalesce(n.meta, '{}'), n.size,
+        coalesce(n.priority, :default_priority), 0, CASE WHEN due.at > clock.now THEN 'scheduled' ELSE 'ready' END, 0,
         coalesce(n.max_attempts, q.max_attempts), due.at,
         coalesce(clock.now + n.ttl, n.expires_at), n.timeout_seconds,
         clock.now, clock.now
@@ -519,9 +520,9 @@ accepted AS (
         id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
         max_attempts, delay, available_at, ttl, expires_at, timeout_seconds, position
     )
-    JOIN queues AS q ON q.name = n.queue
+    JOIN queues AS q ON q.name = coalesce(n.queue, (CAST(:names AS text[]))[1])
     CROSS JOIN LATERAL (
-        SELECT coalesce(n.available_at, clock.now + n.delay) AS at
+        SELECT coalesce(n.available_at, clock.now + n.delay, clock.now) AS at
     ) AS due
     WHERE (SELECT count(*) FROM queues) = cardinality(CAST(:names AS text[]))
         AND (SELECT now FROM clock) <= ALL (CAST(:available_at AS timestamptz[])) IS NOT FALSE

@@ -6,16 +6,19 @@ is decided that can be decided. So nothing depends on a shortcut but speed.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
 from app.domain.lease_token import lease_token_hash, new_lease_token
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
-from app.domain.task import Enqueued, NewTask, ReservedTask, Status
+from app.domain.task import DEFAULT_PRIORITY, Enqueued, NewTask, ReservedTask, Status
 from app.repository.connection import Row
 from app.repository.enqueueing import accepted
 from app.repository.records import live_task_of
 from app.repository.session import Database
 from app.repository.starts import NO_START, Starts
+
+Value = TypeVar("Value")
 
 
 class Shortcuts:
@@ -32,10 +35,7 @@ class Shortcuts:
         tasks = [task for batch in batches for task in batch]
         if any(task.id_is_given or task.dedupe_key is not None for task in tasks):
             return None
-        names = list({task.queue for task in tasks})
-        rows = await self._database.at_once(
-            "enqueue_at_once", now=now, tenant_id=tenant_id, names=names, **task_columns(tasks)
-        )
+        rows = await self._database.at_once("enqueue_at_once", now=now, tenant_id=tenant_id, **task_columns(tasks))
         if not rows or not rows[0]["accepted"]:
             return None
         return [[accepted(task, rows[0]["now"], existed=False) for task in batch] for batch in batches]
@@ -86,7 +86,7 @@ class Shortcuts:
             tenant_id=tenant_id,
             ids=[item.id for item in items],
             token_hashes=[item.token_hash for item in items],
-            results=[item.result for item in items],
+            results=_unless_usual([item.result for item in items], None),
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )
         acked = {(row["id"], row["lease_token_hash"]): row for row in rows or ()}
@@ -102,24 +102,36 @@ def _settled(row: Row | None) -> Settled | None:
     return None if row is None else Settled(row["id"], row["queue"], Status.DONE, row["attempts"], row["available_at"])
 
 
-def task_columns(tasks: Sequence[NewTask]) -> dict[str, list[object]]:
-    """The tasks as one array for each column."""
+def task_columns(tasks: Sequence[NewTask]) -> dict[str, object]:
+    """The tasks as one array for each column, which is empty where nothing out of the usual is said in it."""
+    queues = [task.queue for task in tasks]
+    names = list(dict.fromkeys(queues))
     return {
+        "names": names,
+        "default_priority": DEFAULT_PRIORITY,
         "ids": [task.id for task in tasks],
-        "queues": [task.queue for task in tasks],
-        "topics": [task.topic for task in tasks],
-        "publish_ids": [task.publish_id for task in tasks],
-        "types": [task.type for task in tasks],
+        "queues": _unless_usual(queues, names[0]),
+        "topics": [] if all(task.topic == task.queue for task in tasks) else [task.topic for task in tasks],
+        "publish_ids": _unless_usual([task.publish_id for task in tasks], None),
+        "types": _unless_usual([task.type for task in tasks], ""),
         "payloads": [task.payload.data for task in tasks],
-        "are_json": [task.payload.is_json for task in tasks],
-        "content_types": [task.payload.content_type for task in tasks],
-        "metas": [task.meta for task in tasks],
+        "are_json": _unless_usual([task.payload.is_json for task in tasks], True),
+        "content_types": _unless_usual([task.payload.content_type for task in tasks], "application/json"),
+        "metas": _unless_usual([task.meta for task in tasks], "{}"),
         "sizes": [task.size() for task in tasks],
-        "priorities": [task.priority for task in tasks],
-        "max_attempts": [task.max_attempts for task in tasks],
-        "delays": [timedelta(seconds=task.delay_seconds) for task in tasks],
-        "available_at": [task.available_at for task in tasks],
-        "ttls": [None if task.ttl_seconds is None else timedelta(seconds=task.ttl_seconds) for task in tasks],
-        "expires_at": [task.expires_at for task in tasks],
-        "timeouts": [task.timeout_seconds for task in tasks],
+        "priorities": _unless_usual([task.priority for task in tasks], DEFAULT_PRIORITY),
+        "max_attempts": _unless_usual([task.max_attempts for task in tasks], None),
+        "delays": [timedelta(seconds=delay) for delay in _unless_usual([task.delay_seconds for task in tasks], 0.0)],
+        "available_at": _unless_usual([task.available_at for task in tasks], None),
+        "ttls": [_interval(seconds) for seconds in _unless_usual([task.ttl_seconds for task in tasks], None)],
+        "expires_at": _unless_usual([task.expires_at for task in tasks], None),
+        "timeouts": _unless_usual([task.timeout_seconds for task in tasks], None),
     }
+
+
+def _unless_usual(values: list[Value], usual: Value) -> list[Value]:
+    return [] if values.count(usual) == len(values) else values
+
+
+def _interval(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)

@@ -29,7 +29,7 @@ class AsyncpgCycle:
     async def run(self, batch: int) -> int:
         """Enqueue, reserve and ack so many tasks."""
         columns = task_columns(new_tasks(batch))
-        await self._connection.fetch("enqueue_at_once", {**columns, "now": None, "tenant_id": TENANT, "names": [QUEUE]})
+        await self._connection.fetch("enqueue_at_once", {**columns, "now": None, "tenant_id": TENANT})
         hashes = await self._reserve(batch)
         return await self._ack(hashes) if hashes else 0
 
@@ -47,7 +47,7 @@ class AsyncpgCycle:
     async def _ack(self, hashes: dict[str, str]) -> int:
         parameters = {
             "now": None, "tenant_id": TENANT, "ids": list(hashes), "token_hashes": list(hashes.values()),
-            "results": [None] * len(hashes), "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
+            "results": [], "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
         }  # fmt: skip
         return len(await self._connection.fetch("ack_at_once", parameters))
 
