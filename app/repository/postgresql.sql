@@ -487,8 +487,9 @@ FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS a (
 )
 
 -- name: enqueue_at_once
--- New tasks without keys and ids of their callers, if all their queues are there, and none is due since a while, which
--- would stand before others that are ready: none, or all of them. An array that is empty says the usual of every task.
+-- New tasks without ids of their callers, if all their queues are there, nobody holds one of their keys, and none is due
+-- since a while, which would stand before others that are ready: none, or all of them. An array that is empty says the
+-- usual of every task.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 queues AS MATERIALIZED (
     SELECT q.id, q.name, q.max_attempts
@@ -499,13 +500,14 @@ queues AS MATERIALIZED (
 accepted AS (
     INSERT INTO mq_tasks (
         tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
-        priority, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+        priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
         created_at, updated_at
     )
     SELECT
         :tenant_id, q.id, n.id, q.name, coalesce(n.topic, q.name), n.publish_id, coalesce(n.type, ''), n.payload,
         coalesce(n.payload_is_json, true), coalesce(n.content_type, 'application/json'), coalesce(n.meta, '{}'), n.size,
-        coalesce(n.priority, :default_priority), 0, CASE WHEN due.at > clock.now THEN 'scheduled' ELSE 'ready' END, 0,
+        coalesce(n.priority, :default_priority), n.dedupe_key, coalesce(n.dedupe_seconds, 0),
+        CASE WHEN due.at > clock.now THEN 'scheduled' ELSE 'ready' END, 0,
         coalesce(n.max_attempts, q.max_attempts), due.at,
         coalesce(clock.now + n.ttl, n.expires_at), n.timeout_seconds,
         clock.now, clock.now
@@ -514,17 +516,22 @@ accepted AS (
         CAST(:ids AS text[]), CAST(:queues AS text[]), CAST(:topics AS text[]), CAST(:publish_ids AS text[]),
         CAST(:types AS text[]), CAST(:payloads AS bytea[]), CAST(:are_json AS boolean[]),
         CAST(:content_types AS text[]), CAST(:metas AS text[]), CAST(:sizes AS int[]), CAST(:priorities AS int[]),
-        CAST(:max_attempts AS int[]), CAST(:delays AS interval[]), CAST(:available_at AS timestamptz[]),
-        CAST(:ttls AS interval[]), CAST(:expires_at AS timestamptz[]), CAST(:timeouts AS float8[])
+        CAST(:dedupe_keys AS text[]), CAST(:dedupe_seconds AS float8[]), CAST(:max_attempts AS int[]),
+        CAST(:delays AS interval[]), CAST(:available_at AS timestamptz[]), CAST(:ttls AS interval[]), CAST(:expires_at AS timestamptz[]), CAST(:timeouts AS float8[])
     ) WITH ORDINALITY AS n (
         id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size, priority,
-        max_attempts, delay, available_at, ttl, expires_at, timeout_seconds, position
+        dedupe_key, dedupe_seconds, max_attempts, delay, available_at, ttl, expires_at, timeout_seconds, position
     )
     JOIN queues AS q ON q.name = coalesce(n.queue, (CAST(:names AS text[]))[1])
     CROSS JOIN LATERAL (
         SELECT coalesce(n.available_at, clock.now + n.delay, clock.now) AS at
     ) AS due
     WHERE (SELECT count(*) FROM queues) = cardinality(CAST(:names AS text[]))
+        AND NOT EXISTS (
+            SELECT
+            FROM unnest(CAST(:dedupe_keys AS text[])) AS wanted (dedupe_key) CROSS JOIN queues AS q
+            JOIN mq_tasks AS t ON t.queue_id = q.id AND t.dedupe_key = wanted.dedupe_key
+        )
         AND (SELECT now FROM clock) <= ALL (CAST(:available_at AS timestamptz[])) IS NOT FALSE
     ORDER BY n.position
     RETURNING 1

@@ -31,9 +31,13 @@ class Shortcuts:
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None
     ) -> list[list[Enqueued]] | None:
-        """Accepts tasks without keys and ids of their callers into queues that are there: all, or none."""
+        """Accepts tasks without ids of their callers, and with keys that are free, into queues that are there.
+
+        All, or none: somebody else who takes one of the keys at this very moment makes the statement fail.
+        """
         tasks = [task for batch in batches for task in batch]
-        if any(task.id_is_given or task.dedupe_key is not None for task in tasks):
+        keys = [(task.queue, task.dedupe_key) for task in tasks if task.dedupe_key is not None]
+        if any(task.id_is_given for task in tasks) or len(set(keys)) < len(keys):
             return None
         rows = await self._database.at_once("enqueue_at_once", now=now, tenant_id=tenant_id, **task_columns(tasks))
         if not rows or not rows[0]["accepted"]:
@@ -120,6 +124,8 @@ def task_columns(tasks: Sequence[NewTask]) -> dict[str, object]:
         "metas": _unless_usual([task.meta for task in tasks], "{}"),
         "sizes": [task.size() for task in tasks],
         "priorities": _unless_usual([task.priority for task in tasks], DEFAULT_PRIORITY),
+        "dedupe_keys": _unless_usual([task.dedupe_key for task in tasks], None),
+        "dedupe_seconds": _unless_usual([task.dedupe_seconds for task in tasks], 0.0),
         "max_attempts": _unless_usual([task.max_attempts for task in tasks], None),
         "delays": [timedelta(seconds=delay) for delay in _unless_usual([task.delay_seconds for task in tasks], 0.0)],
         "available_at": _unless_usual([task.available_at for task in tasks], None),
