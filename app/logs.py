@@ -65,7 +65,7 @@ def configure_logs(level: str, *, as_json: bool) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # The steps of a migration are told by ours in one line.
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    for driver in ("aiosqlite", "asyncmy", "asyncpg", "sqlalchemy"):
+    for driver in ("aiosqlite", "asyncmy", "asyncpg", "py4j", "sqlalchemy"):
         # In detail they tell statements with their values: payloads and secrets.
         logging.getLogger(driver).setLevel(logging.WARNING)
     # Its lines would repeat ours.

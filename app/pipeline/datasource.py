@@ -1,0 +1,31 @@
+"""The data source `mq`: what the queue holds, and a way into it."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from app.pipeline.sink.writer import open_writer
+from app.pipeline.source.options import table_of
+from app.pipeline.source.reader import open_reader
+
+
+class MqDataSource(DataSource):
+    """`spark.read.format("mq")` reads the database, `df.write.format("mq")` enqueues through the HTTP API."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "mq"
+
+    def schema(self) -> StructType:
+        return table_of(self.options).spark_schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return open_reader(self.options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return open_writer(dict(self.options), schema, overwrite=overwrite)
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the format `mq` known to the session."""
+    spark.dataSource.register(MqDataSource)

@@ -1,0 +1,96 @@
+"""A job that can be repeated: rows in parts that are the same in every run, sent part by part."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from app.pipeline.errors import PipelineError
+from app.pipeline.messages import SPARK_ERRORS, one_line
+from app.pipeline.sink.columns import TENANT
+from app.pipeline.sink.delivery import deliver
+from app.pipeline.sink.identity import with_row_keys
+from app.pipeline.sink.options import SinkOptions
+from app.pipeline.sink.progress import Advance
+from app.pipeline.sink.record import Measure, Record, Records
+from app.pipeline.sink.refused import Tally, total
+from app.pipeline.sink.writer import partition_id
+
+# The column that says who a row is; its value decides the row's part.
+IDENTITY = "_identity"
+KEY = "_key"
+PART_ROWS = 20_000
+# With a rate a part is what may be sent in this time, so that one sees the job go on.
+PART_SECONDS = 10.0
+MAX_PARTS = 4096
+# Parts that are sent before the record is written again, for each that runs at the same time.
+PARTS_IN_TURN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Tasks to be enqueued, and their identities; `repeated`: equal identities are rows of their own."""
+
+    frame: DataFrame
+    repeated: bool
+
+
+def measure(rows: Rows) -> Measure:
+    """Counts the rows and computes all that is in them; raises `PipelineError` for what cannot be read."""
+    content = F.xxhash64(*rows.frame.columns).cast("decimal(38,0)")
+    try:
+        counted = rows.frame.agg(F.count("*").alias("rows"), F.sum(content).cast("string").alias("checksum")).first()
+    except SPARK_ERRORS as error:
+        raise PipelineError(f"the rows cannot be read: {one_line(error)}") from error
+    assert counted is not None
+    return Measure(counted["rows"], counted["checksum"] or "")
+
+
+def count_parts(rows: int, rate_per_second: float | None, parallelism: int) -> int:
+    """Enough parts for all cores, each of a size that is sent in some seconds."""
+    size = PART_ROWS if rate_per_second is None else min(PART_ROWS, max(1, int(rate_per_second * PART_SECONDS)))
+    return min(MAX_PARTS, max(parallelism, math.ceil(rows / size)))
+
+
+def send(rows: Rows, options: SinkOptions, records: Records, record: Record, advance: Advance) -> Tally:
+    """Sends what no earlier run has finished, and keeps the record after each turn."""
+    spark = rows.frame.sparkSession
+    tallies = parted(rows, record).mapInArrow(_sender(options), "tally string").rdd
+    pending = iter(record.pending())
+    turn = PARTS_IN_TURN * spark.sparkContext.defaultParallelism
+    while parts := list(islice(pending, turn)):
+        found = spark.sparkContext.runJob(tallies, lambda partition: [row.tally for row in partition], parts)
+        tally = total(msgspec.json.decode(text, type=Tally) for text in found)
+        record = record.with_done(parts, tally)
+        records.save(record)
+        advance(tally.rows)
+    return record.tally
+
+
+def parted(rows: Rows, record: Record) -> DataFrame:
+    """The rows of the pending parts, each in the partition with its part's number, with their keys."""
+    frame = rows.frame
+    if record.done:
+        frame = frame.filter(~part_of(IDENTITY, record.parts).isin(*record.done))
+    frame = frame.repartition(record.parts, IDENTITY)
+    keyed = with_row_keys(frame, KEY, IDENTITY) if rows.repeated else frame.withColumnRenamed(IDENTITY, KEY)
+    # A batch is of one tenant.
+    return keyed.sortWithinPartitions(TENANT) if TENANT in keyed.columns else keyed
+
+
+def part_of(column: str, parts: int) -> Column:
+    """Where Spark puts a row that is partitioned by the column."""
+    return F.pmod(F.hash(column), F.lit(parts))
+
+
+def _sender(options: SinkOptions) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def send_part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tally = deliver(batches, options, partition_id())
+        yield pa.record_batch([pa.array([msgspec.json.encode(tally).decode()])], names=["tally"])
+
+    return send_part
