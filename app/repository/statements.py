@@ -20,14 +20,14 @@ _LANE = re.compile(r"-- each lane[^\n]*\n(.*?)-- end of lane\n", re.DOTALL)
 _OF_LANE = re.compile(r":(queue_id|type|place|room)\b")
 
 
-def load_statements(dialect: str) -> Mapping[str, TextClause]:
-    """All statements of a dialect by name."""
-    return {name: _prepare(sql) for name, sql in read_statements(dialect).items()}
+def load_statements(dialect: str, package: str = __package__) -> Mapping[str, TextClause]:
+    """All statements of a dialect by name, from the files of a package."""
+    return {name: _prepare(sql) for name, sql in read_statements(dialect, package).items()}
 
 
-def read_statements(dialect: str) -> Mapping[str, str]:
+def read_statements(dialect: str, package: str = __package__) -> Mapping[str, str]:
     """The text of all statements of a dialect by name, in the order of the file."""
-    blocks = _HEADER.split(files(__package__).joinpath(f"{dialect}.sql").read_text("utf-8"))[1:]
+    blocks = _HEADER.split(files(package).joinpath(f"{dialect}.sql").read_text("utf-8"))[1:]
     parts: dict[str, str] = {}
     statements: dict[str, str] = {}
     for kind, name, sql in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):

@@ -2,7 +2,13 @@
 
 import argparse
 
+from app.pipeline.commands.archive import add_archive
+from app.pipeline.commands.options import with_spark
+
 
 def add_commands(pipeline: argparse.ArgumentParser) -> None:
     """Adds every command; each sets `run`, which takes the settings and the options and returns the exit code."""
-    pipeline.add_subparsers(required=True, metavar="COMMAND")
+    commands = pipeline.add_subparsers(required=True, metavar="COMMAND")
+    add_archive(commands)
+    for command in commands.choices.values():
+        command.set_defaults(run=with_spark(command.get_default("run")))

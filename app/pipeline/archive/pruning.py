@@ -1,0 +1,61 @@
+"""Taking out of the database what a batch of the lake holds."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from app.pipeline.archive.adapters import CheckLock
+from app.pipeline.archive.database import ArchivedDatabase
+from app.pipeline.lake import Lake
+from app.pipeline.lake.batches import OnStep
+from app.pipeline.lake.lake import KEPT
+from app.pipeline.lake.manifests import Manifest, Part
+from app.pipeline.tables import TABLES, Table
+
+
+class Pruner:
+    """Prunes batches of a lake, while the lock on the database is held."""
+
+    def __init__(self, lake: Lake, database: ArchivedDatabase, check_lock: CheckLock, on_step: OnStep) -> None:
+        self._lake = lake
+        self._database = database
+        self._check_lock = check_lock
+        self._on_step = on_step
+
+    async def prune(self, manifest: Manifest) -> int:
+        """Deletes the rows of a committed batch and marks it; tells how many there were, unchanged.
+
+        The others were taken by somebody else meanwhile, a cleanup for instance; they are in the lake like the rest.
+        """
+        deleted = 0
+        for name, part in manifest.parts.items():
+            deleted += await self._prune_part(TABLES[name], part)
+        self._on_step("pruned")
+        await asyncio.to_thread(self._lake.mark_pruned, manifest.batch, deleted)
+        self._on_step("marked")
+        return deleted
+
+    async def _prune_part(self, table: Table, part: Part) -> int:
+        deleted = 0
+        await self._check_lock()
+        keys = await asyncio.to_thread(self._keys, table, part)
+        for some in _slices(keys, self._database.adapter.pace.rows):
+            started = time.monotonic()
+            ids, instants = (column.to_pylist() for column in some.columns)
+            deleted += await self._database.delete(f"delete_{table.name}", ids, instants)
+            self._on_step("pruning")
+            await self._database.rest(started)
+        return deleted
+
+    def _keys(self, table: Table, part: Part) -> pa.Table:
+        """Ids and instants out of the files themselves, in the order in which the database keeps the rows."""
+        keys = self._lake.read_files(table, [part]).select(table.key, KEPT[table.name]).toArrow()
+        instants = keys.column(1).cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+        return keys.set_column(1, "instant", instants).sort_by(table.key)
+
+
+def _slices(keys: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for start in range(0, keys.num_rows, rows):
+        yield keys.slice(start, rows)
