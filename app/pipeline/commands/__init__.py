@@ -3,12 +3,16 @@
 import argparse
 
 from app.pipeline.commands.archive import add_archive
+from app.pipeline.commands.load import add_load
 from app.pipeline.commands.options import with_spark
+from app.pipeline.commands.replay import add_replay
 
 
 def add_commands(pipeline: argparse.ArgumentParser) -> None:
     """Adds every command; each sets `run`, which takes the settings and the options and returns the exit code."""
     commands = pipeline.add_subparsers(required=True, metavar="COMMAND")
+    add_load(commands)
+    add_replay(commands)
     add_archive(commands)
     for command in commands.choices.values():
         command.set_defaults(run=with_spark(command.get_default("run")))
