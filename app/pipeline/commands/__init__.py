@@ -6,6 +6,7 @@ from app.pipeline.commands.archive import add_archive
 from app.pipeline.commands.load import add_load
 from app.pipeline.commands.options import with_spark
 from app.pipeline.commands.replay import add_replay
+from app.pipeline.commands.report import add_report
 
 
 def add_commands(pipeline: argparse.ArgumentParser) -> None:
@@ -14,5 +15,6 @@ def add_commands(pipeline: argparse.ArgumentParser) -> None:
     add_load(commands)
     add_replay(commands)
     add_archive(commands)
+    add_report(commands)
     for command in commands.choices.values():
         command.set_defaults(run=with_spark(command.get_default("run")))

@@ -1,0 +1,1 @@
+"""The sections of the page: each takes the figures and gives its markup."""
