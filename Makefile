@@ -28,7 +28,7 @@ run: $(RUNTIME) ## Run the service
 
 .PHONY: test
 test: $(TEST) ## Run the tests on every database there is
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup
 
 .PHONY: servers
 servers: $(TEST) ## Run the tests' PostgreSQL and MySQL, and print their URLs
@@ -37,6 +37,10 @@ servers: $(TEST) ## Run the tests' PostgreSQL and MySQL, and print their URLs
 .PHONY: bench
 bench: $(BENCH) ## Measure everything, or SCENARIO="single batch"; BENCH_FLAGS=--quick, --full, --publish
 	$(BIN)/python -m bench $(if $(SCENARIO),--only $(SCENARIO)) $(BENCH_FLAGS)
+
+.PHONY: bench-pipeline
+bench-pipeline: $(BENCH) ## Measure the pipeline, or SCENARIO="reading archiving"; BENCH_FLAGS=--quick, --publish
+	$(BIN)/python -m bench.pipeline $(if $(SCENARIO),--only $(SCENARIO)) $(BENCH_FLAGS)
 
 .PHONY: lint
 lint: $(DEV) ## Check format and style

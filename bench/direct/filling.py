@@ -53,14 +53,15 @@ class Filling:
         later = {"id": NEW_ID, "lease_until": "now() + interval '1 day'"}
         await self._copy("mq_tasks", "id", task.id, rows, later)
 
-    async def add_history(self, rows: int) -> None:
-        """Tasks that are done."""
+    async def add_history(self, rows: int, age: str = "0") -> None:
+        """Tasks that were done so long ago."""
         [task] = new_tasks(1)
         await self._repository.enqueue_many(TENANT, [replace(task, priority=1000)])
         [reserved] = await self._repository.reserve_many([reserve_request(1)])
         items = [AckItem(lease.task.id, lease_token_hash(lease.lease_token)) for lease in reserved.tasks]
         await self._repository.ack_many(TENANT, items)
-        await self._copy("mq_task_history", "task_id", task.id, rows, {"task_id": NEW_ID})
+        finished = {"task_id": NEW_ID, "finished_at": f"t.finished_at - interval '{age}'"}
+        await self._copy("mq_task_history", "task_id", task.id, rows, finished)
 
     async def add_queues(self, queues: int) -> None:
         """Other queues, with a task in each."""
@@ -68,6 +69,10 @@ class Filling:
             numbers = range(first, min(first + 1000, queues))
             tasks = [task for number in numbers for task in new_tasks(1, f"other-{number}")]
             await self._repository.enqueue_many(TENANT, tasks)
+
+    async def execute(self, statement: str, *values: object) -> None:
+        """Fill in what has a statement of its own."""
+        await self._connection.execute(statement, *values, timeout=600)
 
     async def settle(self) -> None:
         """Leave the tables as autovacuum and a checkpoint would, so that neither comes while something is measured."""
