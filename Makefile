@@ -28,7 +28,7 @@ run: $(RUNTIME) ## Run the service
 
 .PHONY: test
 test: $(TEST) ## Run the tests on every database there is
-	$(BIN)/pytest --numprocesses 3 --dist loadgroup
+	$(BIN)/pytest --numprocesses 3
 
 .PHONY: servers
 servers: $(TEST) ## Run the tests' PostgreSQL and MySQL, and print their URLs

@@ -11,11 +11,16 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.servers import Server, Unavailable, start_mysql, start_postgresql
 
 DIALECTS = ("postgresql", "mysql", "sqlite")
 DIALECT_IN_TEST_ID = re.compile(rf"[\[-]({'|'.join(DIALECTS)})[\]-]")
+
+# Its tests share a Spark session, of which there is one.
+TOGETHER = "tests/pipeline/"
 
 GetServer = Callable[[str], Server]
 MakeDatabase = Callable[[str], str]
@@ -64,6 +69,17 @@ def database_url(request: pytest.FixtureRequest, get_server: GetServer, tmp_path
     """The URL of an empty database of the test's own, in each dialect."""
     with _database(request.param, get_server, tmp_path) as url:
         yield url
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Deals tests out one by one, but those that belong together to one process, first of all."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER if nodeid.startswith(TOGETHER) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
