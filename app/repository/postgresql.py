@@ -30,6 +30,11 @@ SELECT
     current_setting('server_encoding') AS encoding
 """
 
+# A statement that is a transaction by itself is planned once, for whatever its parameters will be: to plan it takes
+# longer than to run it. Of others the server knows better how many rows they take when it knows their parameters.
+PLAN_OF_SHORTCUTS = "force_generic_plan"
+BEGIN = "BEGIN; SET LOCAL plan_cache_mode = auto"
+
 TRANSIENT = frozenset({"40001", "40P01"})
 DUPLICATE = "23505"
 LOCK_TIMEOUT = "55P03"
@@ -51,7 +56,7 @@ def connect_postgresql(url: URL, pool: PoolSettings) -> AsyncEngine:
     )
 
 
-def driver_options(pool: PoolSettings) -> dict[str, Any]:
+def driver_options(pool: PoolSettings, **settings: str) -> dict[str, Any]:
     return {
         "timeout": pool.timeout_seconds,
         "server_settings": {
@@ -59,6 +64,7 @@ def driver_options(pool: PoolSettings) -> dict[str, Any]:
             "timezone": "UTC",
             "lock_timeout": f"{pool.lock_timeout_seconds * 1000:.0f}",
             "default_transaction_isolation": "read committed",
+            **settings,
         },
     }
 
@@ -71,13 +77,13 @@ class PostgreSQL(Dialect):
 
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         super().__init__(engine, pool)
-        self._pool = AsyncpgPool(engine, pool, driver_options(pool))
+        self._pool = AsyncpgPool(engine, pool, driver_options(pool, plan_cache_mode=PLAN_OF_SHORTCUTS))
         self.numbered = NumberedStatements(self.name, self.encode)
 
     @asynccontextmanager
     async def transaction(self, *, write: bool) -> AsyncIterator[Connection]:
         async with self._pool.connection() as driver:
-            await driver.execute("BEGIN")
+            await driver.execute(BEGIN)
             try:
                 yield AsyncpgConnection(driver, self.numbered)
             finally:

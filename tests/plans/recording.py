@@ -1,6 +1,6 @@
 """What the repository sends to its database, and what the database makes of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +11,7 @@ from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.repository.dialect import Dialect
-from app.repository.postgresql import PostgreSQL
+from app.repository.postgresql import PLAN_OF_SHORTCUTS, PostgreSQL
 from tests.plans.plan import LARGE, Plan, read_mysql, read_postgresql, read_sqlite
 from tests.statements import watched
 
@@ -27,6 +27,8 @@ class Sent:
 
     sql: str
     parameters: Any
+    # Whether the server makes one plan for any parameters from the start.
+    is_planned_once: bool = False
 
     @property
     def about_large_tables(self) -> bool:
@@ -38,7 +40,12 @@ def recorded(dialect: Dialect) -> Iterator[list[Sent]]:
     """Every statement that is sent meanwhile."""
     sent: list[Sent] = []
     if isinstance(dialect, PostgreSQL):
-        with watched(dialect, lambda name, parameters: sent.append(Sent(*dialect.numbered.prepare(name, parameters)))):
+        numbered = dialect.numbered
+
+        def look(name: str, parameters: Mapping[str, object]) -> None:
+            sent.append(Sent(*numbered.prepare(name, parameters), is_planned_once=name.endswith("_at_once")))
+
+        with watched(dialect, look):
             yield sent
         return
 
@@ -76,6 +83,8 @@ async def _postgresql_lasting(connection: AsyncConnection, sent: Sent) -> Plan:
     name = f"plan_{next(_numbers)}"
     driver = (await connection.get_raw_connection()).driver_connection
     assert driver is not None
+    if sent.is_planned_once:
+        await driver.execute(f"SET LOCAL plan_cache_mode = {PLAN_OF_SHORTCUTS}")
     await driver.execute(f"PREPARE {name} AS {sent.sql}")
     arguments = f"({', '.join(_literal(value) for value in sent.parameters)})" if sent.parameters else ""
     explained = [
