@@ -33,6 +33,8 @@ SELECT
 # A statement that is a transaction by itself is planned once, for whatever its parameters will be: to plan it takes
 # longer than to run it. Of others the server knows better how many rows they take when it knows their parameters.
 PLAN_OF_SHORTCUTS = "force_generic_plan"
+# A plan that is made while a table is small must be good when it is large: there is an index for every statement.
+PLANNING = {"plan_cache_mode": PLAN_OF_SHORTCUTS, "enable_seqscan": "off", "jit": "off"}
 BEGIN = "BEGIN; SET LOCAL plan_cache_mode = auto"
 
 TRANSIENT = frozenset({"40001", "40P01"})
@@ -77,7 +79,7 @@ class PostgreSQL(Dialect):
 
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         super().__init__(engine, pool)
-        self._pool = AsyncpgPool(engine, pool, driver_options(pool, plan_cache_mode=PLAN_OF_SHORTCUTS))
+        self._pool = AsyncpgPool(engine, pool, driver_options(pool, **PLANNING))
         self.numbered = NumberedStatements(self.name, self.encode)
 
     @asynccontextmanager

@@ -68,14 +68,18 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
 -- Those of the given leases that are held under their tokens and leave no tombstone: their rows go, and are archived.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 held AS MATERIALIZED (
-    SELECT t.seq, a.result
+    SELECT leased.seq, a.result
     FROM unnest(CAST(:ids AS text[]), CAST(:token_hashes AS text[]), CAST(:results AS text[]))
         AS a (id, token_hash, result)
-    JOIN mq_tasks AS t ON t.tenant_id = :tenant_id AND t.id = a.id
-    WHERE t.lease_token_hash = a.token_hash AND t.lease_until > (SELECT now FROM clock)
-        AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
-    ORDER BY t.id
-    FOR UPDATE OF t
+    -- One by one: a plan that is made while there are few tasks would read all of the tenant's when there are many.
+    CROSS JOIN LATERAL (
+        SELECT t.seq FROM mq_tasks AS t
+        WHERE t.tenant_id = :tenant_id AND t.id = a.id
+            AND t.lease_token_hash = a.token_hash AND t.lease_until > (SELECT now FROM clock)
+            AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
+        LIMIT 1
+        FOR UPDATE
+    ) AS leased
 ),
 acked AS (
     DELETE FROM mq_tasks AS t USING held WHERE t.seq = held.seq
@@ -95,12 +99,10 @@ archived AS (
     ORDER BY t.seq
 )
 
--- part: grants
-unnest(CAST(:worker_ids AS text[]), CAST(:token_hashes AS text[])) WITH ORDINALITY AS g (worker_id, token_hash, position)
-
 -- part: granted
-status = 'leased', attempts = t.attempts + 1, lease_owner = g.worker_id, last_worker = g.worker_id,
-    lease_token_hash = g.token_hash, last_token_hash = NULL, last_token_fate = NULL
+status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
+    last_worker = (CAST(:worker_ids AS text[]))[n.position],
+    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], last_token_hash = NULL, last_token_fate = NULL
 
 -- part: leased_now
 leased_at = greatest(:now, t.updated_at), first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
@@ -302,7 +304,7 @@ numbered AS (
 UPDATE mq_tasks AS t
 SET {granted}, {leased_now},
     lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
-FROM numbered AS n JOIN {grants} ON g.position = n.position
+FROM numbered AS n
 WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
 RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 
@@ -377,7 +379,7 @@ numbered AS (
 claimed AS (
     UPDATE mq_tasks AS t
     SET {granted}, {leased_now}, lease_until = n.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
-    FROM numbered AS n JOIN {grants} ON g.position = n.position
+    FROM numbered AS n
     WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
     RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 )
@@ -530,7 +532,9 @@ accepted AS (
         AND NOT EXISTS (
             SELECT
             FROM unnest(CAST(:dedupe_keys AS text[])) AS wanted (dedupe_key) CROSS JOIN queues AS q
-            JOIN mq_tasks AS t ON t.queue_id = q.id AND t.dedupe_key = wanted.dedupe_key
+            CROSS JOIN LATERAL (
+                SELECT FROM mq_tasks AS t WHERE t.queue_id = q.id AND t.dedupe_key = wanted.dedupe_key LIMIT 1
+            ) AS holder
         )
         AND (SELECT now FROM clock) <= ALL (CAST(:available_at AS timestamptz[])) IS NOT FALSE
     ORDER BY n.position
@@ -614,7 +618,7 @@ UPDATE mq_tasks AS t
 SET {granted}, lease_until = greatest(clock.now, t.updated_at) + q.lease, leased_at = greatest(clock.now, t.updated_at),
     first_leased_at = coalesce(t.first_leased_at, greatest(clock.now, t.updated_at)),
     updated_at = greatest(clock.now, t.updated_at)
-FROM clock, open_queue AS q, numbered AS n JOIN {grants} ON g.position = n.position
+FROM clock, open_queue AS q, numbered AS n
 WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
 RETURNING clock.now, q.returns, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 

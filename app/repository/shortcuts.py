@@ -84,13 +84,15 @@ class Shortcuts:
         # Where a task is named twice, the one after the other counts.
         if log is None or len({item.id for item in items}) < len(items):
             return [None for _ in items]
+        # Locked in one order, whoever else acks some of them.
+        items_by_id = sorted(items, key=lambda item: item.id)
         rows = await self._database.at_once(
             "ack_and_log_at_once" if log else "ack_at_once",
             now=now,
             tenant_id=tenant_id,
-            ids=[item.id for item in items],
-            token_hashes=[item.token_hash for item in items],
-            results=_unless_usual([item.result for item in items], None),
+            ids=[item.id for item in items_by_id],
+            token_hashes=[item.token_hash for item in items_by_id],
+            results=_unless_usual([item.result for item in items_by_id], None),
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )
         acked = {(row["id"], row["lease_token_hash"]): row for row in rows or ()}
