@@ -106,10 +106,7 @@ class Exchange:
             response = await route.answer(arguments, scope["app"].state.tasks, partial(is_disconnected, self._receive))
         except LeaseMQError as error:
             response = refusal(self._request_id, error)
-        self._status = response.status_code
-        headers = [*response.raw_headers, (REQUEST_ID, self._request_id.encode())]
-        if not await self._envelope.replies.write(self._send, self._status, headers, bytes(response.body)):
-            await self._respond(response)
+        await self._respond(response)
         return True
 
     async def _read_body(self) -> bytes:
@@ -123,6 +120,10 @@ class Exchange:
     async def _respond(self, response: Response) -> None:
         self._status = response.status_code
         headers = [*response.raw_headers, (REQUEST_ID, self._request_id.encode())]
+        if self._scope["method"] == "POST":
+            whole = await self._envelope.replies.write(self._send, self._status, headers, bytes(response.body))
+            if whole:
+                return
         await self._send({"type": "http.response.start", "status": self._status, "headers": headers})
         await self._send({"type": "http.response.body", "body": response.body})
 

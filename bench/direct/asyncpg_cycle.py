@@ -11,6 +11,7 @@ import asyncpg
 from app.domain.lease_token import lease_token_hash, new_lease_token
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.repository.asyncpg_connection import AsyncpgConnection, NumberedStatements
+from app.repository.postgresql import PLANNING
 from app.repository.shortcuts import task_columns
 from app.repository.starts import NO_START
 from bench.direct.repository_cycle import opened_repository, run_cycle
@@ -59,7 +60,9 @@ def measure_asyncpg(database_url: str, plan: Plan) -> float:
         async with opened_repository(database_url, pool_size=1) as repository:
             # Makes the queue, which a first enqueue does.
             await run_cycle(repository, 1)
-        connections = await asyncio.gather(*(asyncpg.connect(database_url) for _ in range(plan.connections)))
+        # Planned as the service's statements are.
+        opened = (asyncpg.connect(database_url, server_settings=PLANNING) for _ in range(plan.connections))
+        connections = await asyncio.gather(*opened)
         try:
             cycles = [AsyncpgCycle(connection).run for connection in connections]
             return await cycles_per_second(cycles, plan.batch, plan.seconds, plan.warmup_seconds)
