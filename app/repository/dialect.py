@@ -14,8 +14,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.commands import ReserveRequest
+from app.domain.transitions import Move
 from app.repository.connection import Connection, Row, SqlalchemyConnection
 from app.repository.pool import PoolSettings
+from app.repository.records import move_record
 from app.repository.statements import leave_out, load_statements, optional_parameters
 
 if TYPE_CHECKING:
@@ -132,6 +134,11 @@ class Dialect(ABC):
     @abstractmethod
     async def insert_tasks(self, session: "Session", tenant_id: str, tasks: Sequence[Row]) -> None:
         """Inserts all of the tasks, or fails as one whose id or key was taken meanwhile."""
+
+    async def archive(self, session: "Session", moves: Sequence[Move]) -> None:
+        """Copies finished tasks into the history; the live rows go in the same transaction."""
+        if moves:
+            await session.run("archive_many", moves=[move_record(move) for move in moves])
 
     @abstractmethod
     async def restore_dead_letters(self, session: "Session", letters: Sequence[Row]) -> None:

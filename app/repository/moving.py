@@ -16,7 +16,7 @@ async def apply_moves(session: Session, tenant_id: str, moves: Sequence[Move]) -
     dead = [move for move in moves if move.status is Status.DEAD]
     await _write(session, "bury_many", dead)
     finished = [move for move in moves if move.status not in LIVE_STATUSES and move.status is not Status.DEAD]
-    await _write(session, "archive_many", finished)
+    await session.dialect.archive(session, finished)
     await _write(session, "entomb_many", [move for move in finished if leaves_tombstone(move)])
     gone = [move.task.seq for move in (*dead, *finished) if not leaves_tombstone(move)]
     if gone:

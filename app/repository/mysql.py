@@ -3,22 +3,27 @@
 import json
 import math
 import re
-from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
+from asyncmy.errors import MySQLError
 from sqlalchemy import URL, RowMapping, TextClause, text
+from sqlalchemy import Connection as SyncConnection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.domain.commands import ReserveRequest
+from app.domain.transitions import Event, Move
+from app.repository.asyncmy_connection import CONVERSIONS, AsyncmyConnection, Rows
 from app.repository.claiming import lease_picked, pick_parameters
-from app.repository.connection import Row
+from app.repository.connection import Connection, Row
 from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, UnsuitableServer
 from app.repository.pool import PoolSettings
+from app.repository.records import keep_until
 from app.repository.session import Session
 from app.repository.statements import repeat_for_lanes
 
@@ -27,9 +32,15 @@ OLDEST_VERSION = (8, 0, 17)
 DUPLICATE = 1062
 TRANSIENT = frozenset({1213, 3572})
 LOCK_TIMEOUT = 1205
-# Too many connections, shutting down, read-only, and the client's own codes for a lost connection.
-UNREACHABLE = frozenset({1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1290, 1836, *range(2000, 2100)})
+# Too many connections, shutting down, read-only, and the client's own codes for a lost connection or a closed one.
+UNREACHABLE = frozenset({0, 1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1290, 1836, *range(2000, 2100)})
 OF_LANE = ("queue_id", "type", "place", "room")
+# The columns of `insert_tasks` that say something of the task, in its order.
+OF_NEW_TASK = (
+    "queue_id", "id", "queue", "topic", "publish_id", "type", "payload", "payload_is_json", "content_type", "meta",
+    "size", "priority", "dedupe_key", "dedupe_seconds", "status", "max_attempts", "available_at", "expires_at",
+    "timeout_seconds",
+)  # fmt: skip
 MIGRATION_LOCK = "leasemq.migrate"
 MIGRATION_LOCK_SECONDS = 600
 
@@ -43,7 +54,10 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
         pool_size=pool.size,
         max_overflow=0,
         pool_timeout=pool.wait_seconds,
+        # Whoever began a transaction has ended it.
+        pool_reset_on_return=None,
         connect_args={
+            "conv": CONVERSIONS,
             "connect_timeout": math.ceil(pool.timeout_seconds),
             # By default a locked table would be waited for a year.
             "init_command": (
@@ -56,16 +70,43 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
 
 class MySQL(Dialect):
     name = "mysql"
+    errors = (DBAPIError, PoolTimeout, MySQLError)
 
     @asynccontextmanager
     async def connect(self, *, write: bool) -> AsyncIterator[AsyncConnection]:
+        async with self._checked_out() as connection:
+            await connection.begin()
+            yield connection
+
+    @asynccontextmanager
+    async def transaction(self, *, write: bool) -> AsyncIterator[Connection]:
+        async with self._checked_out() as connection:
+            driver: Any = cast(SyncConnection, connection.sync_connection).connection.driver_connection
+            transaction = AsyncmyConnection(driver, self.prepare)
+            whole = False
+            try:
+                yield transaction
+                await transaction.roll_back_unless_ended()
+                whole = True
+            except Exception as error:
+                if not isinstance(error, OSError) and not _is_lost(error):
+                    await transaction.roll_back_unless_ended()
+                    whole = True
+                raise
+            finally:
+                if not whole:
+                    # A connection on which something was broken off is not given to anybody else.
+                    driver.close()
+                    await connection.invalidate()
+
+    @asynccontextmanager
+    async def _checked_out(self) -> AsyncIterator[AsyncConnection]:
         async with AsyncExitStack() as stack:
             try:
                 connection = await stack.enter_async_context(self.engine.connect())
             except RuntimeError as error:
                 # So the driver tells of a connection that was reset while it was being made.
                 raise ConnectionError("the connection was reset") from error
-            await connection.begin()
             yield connection
 
     def prepare(self, statement: str, parameters: Mapping[str, object]) -> tuple[TextClause, dict[str, object]]:
@@ -79,8 +120,6 @@ class MySQL(Dialect):
         return repeat_for_lanes(self.statements[statement], len(lanes)), shared | of_lanes
 
     def encode(self, value: object) -> object:
-        if isinstance(value, datetime):
-            return _naive(value)
         if isinstance(value, list) and value and isinstance(value[0], dict):
             # What is absent becomes NULL.
             records = [{name: item for name, item in record.items() if item is not None} for record in value]
@@ -88,14 +127,23 @@ class MySQL(Dialect):
         return value
 
     def decode(self, row: RowMapping) -> Row:
-        return {
-            name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for name, value in row.items()
-        }
+        return cast(Row, row)
 
     async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
-        # JSON cannot carry bytes.
-        records = [{**task, "payload": b64encode(task["payload"]).decode()} for task in tasks]
-        await session.run("insert_tasks", tenant_id=tenant_id, tasks=records, now=session.now)
+        rows = Rows([tenant_id, *(task[name] for name in OF_NEW_TASK), session.now, session.now, 0] for task in tasks)
+        await session.run("insert_tasks", tasks=rows)
+
+    async def archive(self, session: Session, moves: Sequence[Move]) -> None:
+        acked: dict[tuple[datetime, datetime | None], list[int]] = {}
+        others: list[Move] = []
+        for move in moves:
+            if move.event is Event.ACK and move.result is None:
+                acked.setdefault((move.at, keep_until(move)), []).append(move.task.seq)
+            else:
+                others.append(move)
+        await super().archive(session, others)
+        for (at, until), seqs in acked.items():
+            await session.run("archive_acked", at=at, keep_until=until, seqs=seqs)
 
     async def restore_dead_letters(self, session: Session, letters: Sequence[Row]) -> None:
         await session.run("restore_many", now=session.now, letters=list(letters))
@@ -117,18 +165,14 @@ class MySQL(Dialect):
         return Claimed(await lease_picked(session, wish, lanes, grants, winners), raced=not winners)
 
     def kind_of(self, error: Exception) -> ErrorKind:
-        if not isinstance(error, DBAPIError):
-            return ErrorKind.UNREACHABLE
-        code = error.orig.args[0] if error.orig is not None and error.orig.args else None
+        code = _code_of(error)
         if code == DUPLICATE:
             return ErrorKind.DUPLICATE
         if code in TRANSIENT:
             return ErrorKind.TRANSIENT
         if code == LOCK_TIMEOUT:
             return ErrorKind.LOCKED
-        if error.connection_invalidated or code in UNREACHABLE:
-            return ErrorKind.UNREACHABLE
-        return ErrorKind.OTHER
+        return ErrorKind.UNREACHABLE if _is_lost(error) else ErrorKind.OTHER
 
     async def check_server(self, connection: AsyncConnection) -> None:
         version = str((await connection.execute(text("SELECT version()"))).scalar_one())
@@ -147,6 +191,20 @@ class MySQL(Dialect):
             yield
         finally:
             await connection.execute(text(f"SELECT release_lock({name})"), {"lock": MIGRATION_LOCK})
+
+
+def _code_of(error: BaseException | None) -> object:
+    """The server's or the driver's number for an error."""
+    if isinstance(error, DBAPIError):
+        return _code_of(error.orig)
+    return error.args[0] if isinstance(error, MySQLError) and error.args else None
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection is gone, or never was."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return isinstance(error, PoolTimeout) or _code_of(error) in UNREACHABLE
 
 
 def _naive(instant: datetime) -> datetime:

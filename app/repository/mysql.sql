@@ -68,6 +68,10 @@ JSON_TABLE(:moves, '$[*]' COLUMNS (
 -- One by one by their keys: of a table that it takes for small, MySQL would read and lock every row.
 STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (PRIMARY) ON
 
+-- part: each_of_these
+JSON_TABLE(:seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s
+    {each_task} t.seq = s.seq
+
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
     t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
@@ -135,28 +139,13 @@ LEFT JOIN mq_queues AS q ON q.id = t.queue_id
 LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
 -- name: insert_tasks
--- New tasks in input order; a taken id or dedupe key is an error.
+-- New tasks in input order, one row of values for each; a taken id or dedupe key is an error.
 INSERT INTO mq_tasks (
     tenant_id, queue_id, id, queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, size,
-    priority, dedupe_key, dedupe_seconds, status, attempts, max_attempts, available_at, expires_at, timeout_seconds,
-    created_at, updated_at
+    priority, dedupe_key, dedupe_seconds, status, max_attempts, available_at, expires_at, timeout_seconds, created_at,
+    updated_at, attempts
 )
-SELECT
-    :tenant_id, n.queue_id, n.id, n.queue, n.topic, n.publish_id, n.type, from_base64(n.payload), n.payload_is_json,
-    n.content_type, n.meta, n.size, n.priority, n.dedupe_key, n.dedupe_seconds, n.status, 0, n.max_attempts,
-    n.available_at, n.expires_at, n.timeout_seconds, :now, :now
-FROM JSON_TABLE(:tasks, '$[*]' COLUMNS (
-    position FOR ORDINALITY, queue_id BIGINT PATH '$.queue_id', id VARCHAR(64) PATH '$.id',
-    queue VARCHAR(255) PATH '$.queue', topic VARCHAR(255) PATH '$.topic', publish_id VARCHAR(64) PATH '$.publish_id',
-    type VARCHAR(255) PATH '$.type', payload MEDIUMTEXT PATH '$.payload',
-    payload_is_json BOOLEAN PATH '$.payload_is_json', content_type VARCHAR(255) PATH '$.content_type',
-    meta TEXT PATH '$.meta', size INT PATH '$.size', priority INT PATH '$.priority',
-    dedupe_key VARCHAR(128) PATH '$.dedupe_key', dedupe_seconds DOUBLE PATH '$.dedupe_seconds',
-    status VARCHAR(16) PATH '$.status', max_attempts INT PATH '$.max_attempts',
-    available_at DATETIME(6) PATH '$.available_at', expires_at DATETIME(6) PATH '$.expires_at',
-    timeout_seconds DOUBLE PATH '$.timeout_seconds'
-)) AS n
-ORDER BY n.position
+VALUES :tasks
 
 -- name: probe_overdue
 -- Whether time has changed anything in these queues that nobody has moved yet.
@@ -202,19 +191,21 @@ FOR UPDATE OF t SKIP LOCKED
 
 -- name: lock_rows
 -- These rows, locked in order.
-SELECT {state} FROM mq_tasks AS t FORCE INDEX (PRIMARY) {of_tasks} WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE OF t
+SELECT {state} FROM {each_of_these} {of_tasks} ORDER BY t.seq FOR UPDATE OF t
 
 -- name: lock_tasks
--- The live tasks of these ids, locked in order.
-SELECT {state} FROM mq_tasks AS t FORCE INDEX (uq_mq_tasks_id) {of_tasks}
-WHERE t.tenant_id = :tenant_id AND t.id IN :ids
-ORDER BY t.id
+-- The live tasks of these ids, locked in the order that they are given in.
+SELECT {state}
+FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id VARCHAR(64) PATH '$')) AS i
+STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (uq_mq_tasks_id)
+    ON t.tenant_id = :tenant_id AND t.id = i.id COLLATE utf8mb4_0900_bin
+{of_tasks}
 FOR UPDATE OF t
 
 -- name: pick_queue
 -- The first ready tasks of one queue, locked; rows that somebody else is claiming are passed over.
 SELECT t.seq, t.queue_id, {size_in_reply} AS size
-FROM mq_tasks AS t
+FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
 WHERE t.queue_id = :queue_id AND t.status = 'ready'
     AND (t.expires_at IS NULL OR t.expires_at > :now)
     AND t.id NOT IN :exclude_ids
@@ -250,9 +241,9 @@ LIMIT :limit
 
 -- name: lock_ranked
 -- The winners, locked and looked at again.
-SELECT t.seq, t.queue_id, t.priority, {size_in_reply} AS size FROM mq_tasks AS t
-WHERE t.seq IN :seqs AND t.status = 'ready'
-FOR UPDATE SKIP LOCKED
+SELECT t.seq, t.queue_id, t.priority, {size_in_reply} AS size FROM {each_of_these}
+WHERE t.status = 'ready'
+FOR UPDATE OF t SKIP LOCKED
 
 -- name: lease_many
 UPDATE JSON_TABLE(:leases, '$[*]' COLUMNS (
@@ -344,6 +335,16 @@ FROM {moves}
 {each_task} t.seq = m.seq
 ORDER BY t.seq
 
+-- name: archive_acked
+-- Likewise those that were acked without a result, about which nothing need be said that is not in their rows.
+INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, finished_at, keep_until)
+SELECT t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta,
+    t.size, t.priority, t.dedupe_key, t.dedupe_seconds, t.attempts, t.max_attempts, t.available_at, t.expires_at,
+    t.timeout_seconds, t.first_leased_at, t.last_worker, t.lease_token_hash, 'acked', t.failed_token_hash,
+    t.last_error, t.last_error_at, t.created_at, 'done', :at, :keep_until
+FROM {each_of_these}
+ORDER BY t.seq
+
 -- name: bury_many
 -- Into the dead letters; the live rows go in the same transaction.
 INSERT INTO mq_task_dlq (tenant_id, task_id, {described}, reason, failed_at)
@@ -361,7 +362,7 @@ SET t.status = 'done', t.id = NULL, t.tombstone_id = m.task_id, t.dedupe_until =
     t.lease_owner = NULL, t.lease_token_hash = NULL, t.lease_until = NULL, t.leased_at = NULL, t.updated_at = m.at
 
 -- name: delete_many
-DELETE t FROM mq_tasks AS t FORCE INDEX (PRIMARY) WHERE t.seq IN :seqs
+DELETE t FROM {each_of_these}
 
 -- name: insert_attempts
 INSERT INTO mq_task_attempts (

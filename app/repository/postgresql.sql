@@ -58,6 +58,12 @@ jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (
     dedupe_until timestamptz
 )
 
+-- part: each_by_place
+-- The rows are locked, so each stays where it is. A join by key would read a table that was once found empty from end to
+-- end, however much has come since.
+CROSS JOIN LATERAL (SELECT held.ctid FROM mq_tasks AS held WHERE held.seq = m.seq LIMIT 1) AS place
+WHERE t.ctid = place.ctid
+
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
     t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
@@ -81,9 +87,11 @@ held AS MATERIALIZED (
         FOR UPDATE
     ) AS leased
 ),
+-- See `chosen`.
+given AS MATERIALIZED (SELECT coalesce(array_agg(seq), '{}') AS seqs, array_agg(result) AS results FROM held),
 acked AS (
-    DELETE FROM mq_tasks AS t USING held WHERE t.seq = held.seq
-    RETURNING t.*, held.result
+    DELETE FROM mq_tasks AS t USING given WHERE t.seq = ANY(CAST((SELECT seqs FROM given) AS bigint[]))
+    RETURNING t.*, given.results[array_position(given.seqs, t.seq)] AS result
 ),
 archived AS (
     INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
@@ -95,14 +103,24 @@ archived AS (
             make_interval(secs => 86400 * CASE WHEN q.id IS NULL THEN :default_history_days ELSE q.history_days END),
             CASE WHEN q.id IS NULL OR q.history_days IS NOT NULL THEN INTERVAL '1 hour' END
         )
-    FROM clock CROSS JOIN acked AS t LEFT JOIN mq_queues AS q ON q.id = t.queue_id
+    FROM clock CROSS JOIN acked AS t
+    LEFT JOIN LATERAL (SELECT q.id, q.history_days FROM mq_queues AS q WHERE q.id = t.queue_id LIMIT 1) AS q ON true
     ORDER BY t.seq
 )
 
+-- part: chosen
+-- Tasks are leased by a list of keys and not by a join, for the same reason as in `each_by_place`.
+coalesce(array_agg(seq ORDER BY position), '{}') AS seqs
+
+-- part: by_keys
+t.seq = ANY(CAST((SELECT seqs FROM chosen) AS bigint[]))
+
 -- part: granted
-status = 'leased', attempts = t.attempts + 1, lease_owner = (CAST(:worker_ids AS text[]))[n.position],
-    last_worker = (CAST(:worker_ids AS text[]))[n.position],
-    lease_token_hash = (CAST(:token_hashes AS text[]))[n.position], last_token_hash = NULL, last_token_fate = NULL
+status = 'leased', attempts = t.attempts + 1,
+    lease_owner = (CAST(:worker_ids AS text[]))[array_position(c.seqs, t.seq)],
+    last_worker = (CAST(:worker_ids AS text[]))[array_position(c.seqs, t.seq)],
+    lease_token_hash = (CAST(:token_hashes AS text[]))[array_position(c.seqs, t.seq)],
+    last_token_hash = NULL, last_token_fate = NULL
 
 -- part: leased_now
 leased_at = greatest(:now, t.updated_at), first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
@@ -175,7 +193,9 @@ WHERE t.tenant_id = :tenant_id AND t.id = ANY(CAST(:ids AS text[]))
 -- The tasks and tombstones that hold one of these dedupe keys.
 SELECT {state}
 FROM jsonb_to_recordset(CAST(:keys AS jsonb)) AS k (queue_id bigint, dedupe_key text)
-JOIN mq_tasks AS t ON t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key
+CROSS JOIN LATERAL (
+    SELECT * FROM mq_tasks AS t WHERE t.queue_id = k.queue_id AND t.dedupe_key = k.dedupe_key LIMIT 1
+) AS t
 LEFT JOIN mq_queues AS q ON q.id = t.queue_id
 LEFT JOIN mq_queue_graves AS g ON g.queue_id = t.queue_id
 
@@ -300,13 +320,14 @@ numbered AS (
     SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
-)
+),
+chosen AS MATERIALIZED (SELECT {chosen} FROM numbered WHERE bytes_before < :max_bytes)
 UPDATE mq_tasks AS t
 SET {granted}, {leased_now},
     lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
-FROM numbered AS n
-WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
-RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+FROM chosen AS c
+WHERE {by_keys}
+RETURNING array_position(c.seqs, t.seq) AS position, {live_task}, t.status, t.lease_owner, t.lease_until
 
 -- name: claim_lanes
 -- The same over several queues, or for some types only: the best of every lane without a lock, merged, then the winners
@@ -366,22 +387,31 @@ ranked AS (
     LIMIT :limit
 ),
 picked AS (
-    SELECT t.seq, r.priority, r.turn, r.place, r.lease_until, {size_in_reply} AS size
-    FROM ranked AS r JOIN mq_tasks AS t ON t.seq = r.seq
-    WHERE t.status = 'ready' AND t.priority = r.priority
-    FOR UPDATE OF t SKIP LOCKED
+    SELECT r.seq, r.priority, r.turn, r.place, r.lease_until, still_ready.size
+    FROM ranked AS r
+    CROSS JOIN LATERAL (
+        SELECT {size_in_reply} AS size FROM mq_tasks AS t
+        WHERE t.seq = r.seq AND t.status = 'ready' AND t.priority = r.priority
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS still_ready
 ),
 numbered AS (
     SELECT seq, lease_until, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, turn, place)
 ),
+chosen AS MATERIALIZED (
+    SELECT {chosen}, array_agg(lease_until ORDER BY position) AS ends FROM numbered WHERE bytes_before < :max_bytes
+),
 claimed AS (
     UPDATE mq_tasks AS t
-    SET {granted}, {leased_now}, lease_until = n.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
-    FROM numbered AS n
-    WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
-    RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+    SET {granted}, {leased_now},
+        lease_until = c.ends[array_position(c.seqs, t.seq)]
+            + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
+    FROM chosen AS c
+    WHERE {by_keys}
+    RETURNING array_position(c.seqs, t.seq) AS position, {live_task}, t.status, t.lease_owner, t.lease_until
 )
 SELECT (SELECT count(*) FROM ranked) AS candidates, claimed.*
 FROM (VALUES (1)) AS always (one) LEFT JOIN claimed ON true
@@ -431,7 +461,7 @@ UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :que
 -- The leases end that long from now.
 UPDATE mq_tasks AS t SET lease_until = m.lease_until, updated_at = :now
 FROM jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (seq bigint, lease_until timestamptz)
-WHERE t.seq = m.seq
+{each_by_place}
 
 -- name: return_many
 -- Back to the queue, without a lease.
@@ -442,7 +472,7 @@ SET status = m.status, attempts = m.attempts, available_at = m.available_at,
     last_error = coalesce(m.error, t.last_error), last_error_at = coalesce(m.error_at, t.last_error_at),
     updated_at = m.at
 FROM {moves}
-WHERE t.seq = m.seq
+{each_by_place}
 
 -- name: count_returns
 -- Something came back to these queues; locked in order, to the end of the transaction.
@@ -455,7 +485,7 @@ ON CONFLICT (queue_id) DO UPDATE SET returns = r.returns + 1
 INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
 SELECT t.tenant_id, t.id, {moved}, m.status, m.result, m.at, m.keep_until
 FROM {moves}
-JOIN mq_tasks AS t ON t.seq = m.seq
+CROSS JOIN LATERAL (SELECT * FROM mq_tasks AS t WHERE t.seq = m.seq LIMIT 1) AS t
 ORDER BY t.seq
 
 -- name: bury_many
@@ -463,7 +493,7 @@ ORDER BY t.seq
 INSERT INTO mq_task_dlq (tenant_id, task_id, {described}, reason, failed_at)
 SELECT t.tenant_id, t.id, {moved}, m.reason, m.at
 FROM {moves}
-JOIN mq_tasks AS t ON t.seq = m.seq
+CROSS JOIN LATERAL (SELECT * FROM mq_tasks AS t WHERE t.seq = m.seq LIMIT 1) AS t
 ORDER BY t.seq
 
 -- name: entomb_many
@@ -472,7 +502,7 @@ UPDATE mq_tasks AS t
 SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = '', meta = '{}',
     size = 0, lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
 FROM {moves}
-WHERE t.seq = m.seq
+{each_by_place}
 
 -- name: delete_many
 DELETE FROM mq_tasks WHERE seq = ANY(CAST(:seqs AS bigint[]))
@@ -613,14 +643,15 @@ numbered AS (
     SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
-)
+),
+chosen AS MATERIALIZED (SELECT {chosen} FROM numbered WHERE bytes_before < :max_bytes)
 UPDATE mq_tasks AS t
 SET {granted}, lease_until = greatest(clock.now, t.updated_at) + q.lease, leased_at = greatest(clock.now, t.updated_at),
     first_leased_at = coalesce(t.first_leased_at, greatest(clock.now, t.updated_at)),
     updated_at = greatest(clock.now, t.updated_at)
-FROM clock, open_queue AS q, numbered AS n
-WHERE t.seq = n.seq AND n.bytes_before < :max_bytes
-RETURNING clock.now, q.returns, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+FROM clock, open_queue AS q, chosen AS c
+WHERE {by_keys}
+RETURNING clock.now, q.returns, array_position(c.seqs, t.seq) AS position, {live_task}, t.status, t.lease_owner, t.lease_until
 
 -- name: ack_at_once
 {acked}

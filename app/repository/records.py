@@ -114,9 +114,14 @@ def move_record(move: Move) -> dict[str, object]:
         "result": move.result,
         "token_hash": move.token_hash,
         "token_fate": move.token_fate,
-        "keep_until": task.policy.keep_history_until(move.at),
+        "keep_until": keep_until(move),
         "dedupe_until": move.at + timedelta(seconds=task.dedupe_seconds) if leaves_tombstone(move) else None,
     }
+
+
+def keep_until(move: Move) -> datetime | None:
+    """How long the history has the task."""
+    return move.task.policy.keep_history_until(move.at)
 
 
 def leaves_tombstone(move: Move) -> bool:

@@ -10,13 +10,18 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.repository.asyncmy_connection import filled_in
 from app.repository.dialect import Dialect
-from app.repository.postgresql import PLAN_OF_SHORTCUTS, PostgreSQL
+from app.repository.mysql import MySQL
+from app.repository.postgresql import PLAN_OF_SHORTCUTS, PLANNING, PostgreSQL
 from tests.plans.plan import LARGE, Plan, read_mysql, read_postgresql, read_sqlite
 from tests.statements import watched
 
 # So often PostgreSQL plans a statement for its parameters before it considers a plan for any.
 CUSTOM_PLANS = 5
+
+# But for the plan cache, which each statement has in its own way.
+AS_THE_SERVICE_PLANS = [f"SET LOCAL {name} = {value}" for name, value in PLANNING.items() if name != "plan_cache_mode"]
 
 _numbers = count(1)
 
@@ -39,13 +44,9 @@ class Sent:
 def recorded(dialect: Dialect) -> Iterator[list[Sent]]:
     """Every statement that is sent meanwhile."""
     sent: list[Sent] = []
-    if isinstance(dialect, PostgreSQL):
-        numbered = dialect.numbered
-
-        def look(name: str, parameters: Mapping[str, object]) -> None:
-            sent.append(Sent(*numbered.prepare(name, parameters), is_planned_once=name.endswith("_at_once")))
-
-        with watched(dialect, look):
+    if isinstance(dialect, PostgreSQL | MySQL):
+        as_sent = _as_sent_to_postgresql if isinstance(dialect, PostgreSQL) else _as_sent_to_mysql
+        with watched(dialect, lambda name, parameters: sent.append(as_sent(dialect, name, parameters))):
             yield sent
         return
 
@@ -60,10 +61,23 @@ def recorded(dialect: Dialect) -> Iterator[list[Sent]]:
         event.remove(dialect.engine.sync_engine, "before_cursor_execute", note)
 
 
+def _as_sent_to_postgresql(dialect: Any, name: str, parameters: Mapping[str, object]) -> Sent:
+    sql, values = dialect.numbered.prepare(name, parameters)
+    return Sent(sql, values, is_planned_once=name.endswith("_at_once"))
+
+
+def _as_sent_to_mysql(dialect: Any, name: str, parameters: Mapping[str, object]) -> Sent:
+    """Its parameters stand in the statement, which is itself to be filled in by nobody else."""
+    statement, values = dialect.prepare(name, parameters)
+    return Sent(filled_in(statement, values).replace("%", "%%"), values)
+
+
 async def explain(dialect: Dialect, sent: Sent) -> list[Plan]:
     """The plans of a statement: one for its own parameters, and where the server may keep one for any, that too."""
     async with dialect.connect(write=False) as connection:
         if dialect.name == "postgresql":
+            for setting in AS_THE_SERVICE_PLANS:
+                await connection.exec_driver_sql(setting)
             plans = [await _postgresql_own(connection, sent), await _postgresql_lasting(connection, sent)]
         elif dialect.name == "mysql":
             plans = [await _mysql(connection, sent)]
@@ -115,7 +129,7 @@ def _text(value: object) -> str:
 
 
 async def _mysql(connection: AsyncConnection, sent: Sent) -> Plan:
-    result = await connection.exec_driver_sql(f"EXPLAIN FORMAT=TREE {sent.sql}", sent.parameters)
+    result = await connection.exec_driver_sql(f"EXPLAIN FORMAT=TREE {sent.sql}")
     return read_mysql(sent.sql, result.scalar_one())
 
 
@@ -149,7 +163,7 @@ def _postgresql_rows(plan: dict[str, Any]) -> int:
 
 async def _rows_of_mysql(connection: AsyncConnection, sent: Sent) -> int:
     await connection.exec_driver_sql("FLUSH STATUS")
-    await connection.exec_driver_sql(sent.sql, sent.parameters)
+    await connection.exec_driver_sql(sent.sql)
     counts = await connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Handler_read%%'")
     return sum(int(row.Value) for row in counts)
 

@@ -1,0 +1,119 @@
+"""MySQL by asyncmy itself: SQLAlchemy keeps the pool, but between the two it would cost as much as the driver does."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any, cast
+
+from asyncmy.constants import FIELD_TYPE
+from asyncmy.converters import conversions, escape_bytes_prefixed, escape_item
+from asyncmy.cursors import DictCursor
+from sqlalchemy import TextClause
+
+from app.repository.connection import Row
+
+_COMMENT = re.compile(r"--[^\n]*")
+_LISTED = re.compile(r"\bIN :(\w+)")
+_PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+# What is in no list: an empty one is not MySQL.
+_NOTHING = "(SELECT 1 FROM DUAL WHERE false)"
+
+Prepare = Callable[[str, Mapping[str, object]], tuple[TextClause, dict[str, object]]]
+
+
+@lru_cache(maxsize=64)
+def write_instant(instant: datetime) -> str:
+    """An instant as MySQL takes it: in UTC, and without saying so. Few are in a statement, though often."""
+    return f"'{instant.astimezone(UTC).replace(tzinfo=None)}'"
+
+
+def read_instant(text: str) -> datetime:
+    return datetime.fromisoformat(f"{text}+00:00")
+
+
+class Rows(list[Sequence[object]]):
+    """What stands behind VALUES."""
+
+
+# How the driver writes and reads values.
+CONVERSIONS = {
+    **conversions,
+    datetime: lambda instant, mapping: write_instant(instant),
+    FIELD_TYPE.DATETIME: read_instant,
+    FIELD_TYPE.TIMESTAMP: read_instant,
+}
+
+
+def literal(value: object) -> str:
+    """A value as it stands in a statement."""
+    if isinstance(value, bytes):
+        return escape_bytes_prefixed(value)
+    return cast(str, escape_item(value, "utf8mb4", CONVERSIONS))
+
+
+class Interpolated:
+    """A statement as Python fills it in: `%(name)s` instead of `:name`. Lists are such behind IN, and else JSON."""
+
+    def __init__(self, sql: str) -> None:
+        bare = _COMMENT.sub("", sql)
+        self._listed = frozenset(_LISTED.findall(bare))
+        self._text = _PARAMETER.sub(r"%(\1)s", bare.replace("%", "%%"))
+
+    def fill_in(self, values: Mapping[str, object]) -> str:
+        return self._text % {name: self._fill(name, value) for name, value in values.items()}
+
+    def _fill(self, name: str, value: object) -> str:
+        if isinstance(value, Rows):
+            return ",".join(map(_listed, value))
+        if not isinstance(value, list):
+            return literal(value)
+        if name not in self._listed:
+            return literal(json.dumps(value))
+        return _listed(value) if value else _NOTHING
+
+
+def filled_in(statement: TextClause, values: Mapping[str, object]) -> str:
+    """A statement as the server gets it."""
+    return _interpolated(statement).fill_in(values)
+
+
+@cache
+def _interpolated(statement: TextClause) -> Interpolated:
+    return Interpolated(statement.text)
+
+
+def _listed(values: Sequence[object]) -> str:
+    return f"({','.join(map(literal, values))})"
+
+
+class AsyncmyConnection:
+    """See `Connection`."""
+
+    def __init__(self, driver: Any, prepare: Prepare) -> None:
+        self._driver = driver
+        self._prepare = prepare
+        self._ended = False
+
+    async def fetch(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Row]:
+        sql = filled_in(*self._prepare(statement, parameters))
+        async with self._driver.cursor(DictCursor) as cursor:
+            await cursor.execute(sql)
+            return cast(Sequence[Row], await cursor.fetchall() if cursor.description else ())
+
+    async def run_each(self, statement: str, records: Sequence[Row]) -> None:
+        for record in records:
+            await self.fetch(statement, record)
+
+    async def commit(self) -> None:
+        await self._driver.commit()
+        self._ended = True
+
+    async def rollback(self) -> None:
+        await self._driver.rollback()
+        self._ended = True
+
+    async def roll_back_unless_ended(self) -> None:
+        if not self._ended:
+            await self.rollback()
