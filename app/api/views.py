@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,22 +11,15 @@ from app.domain.commands import Extended, Requeued, Reserved, Settled
 from app.domain.doctor import Diagnosis
 from app.domain.errors import LeaseMQError
 from app.domain.queue import Queue
-from app.domain.task import Attempt, DeadLetter, Enqueued, Status, Task
+from app.domain.task import Attempt, DeadLetter, Enqueued, ReservedTask, Status, Task
 from app.domain.topology import Explanation, Operation, Published, QueueStats, Topic
 
 Json = dict[str, Any]
 
 
-def instant(value: datetime | None) -> str | None:
-    """RFC 3339 in UTC, with microseconds also when they are zero."""
-    return None if value is None else _instant(value)
-
-
-# The tasks of a batch have most of their instants in common.
-@lru_cache(maxsize=1024)
-def _instant(value: datetime) -> str:
-    # All instants are in UTC, so the offset is always the same six characters.
-    return value.isoformat(timespec="microseconds")[:-6] + "Z"
+def instant(value: datetime | None) -> datetime | str | None:
+    """RFC 3339 in UTC with microseconds, for `msgspec` to write, who is quick but leaves out those that are zero."""
+    return value if value is None or value.microsecond else _whole_second(value)
 
 
 def enqueued(outcome: Enqueued) -> Json:
@@ -41,6 +33,7 @@ def enqueued(outcome: Enqueued) -> Json:
 
 
 def task(task: Task) -> Json:
+    payload, content = _payload(task)
     return {
         "id": task.id,
         "tenant_id": task.tenant_id,
@@ -48,7 +41,7 @@ def task(task: Task) -> Json:
         "topic": task.topic,
         "publish_id": task.publish_id,
         "type": task.type,
-        **_payload(task),
+        payload: content,
         "content_type": task.payload.content_type,
         "meta": msgspec.Raw(task.meta.encode()),
         "priority": task.priority,
@@ -73,7 +66,7 @@ def task(task: Task) -> Json:
 
 def reserved(reserved: Reserved) -> Json:
     return {
-        "tasks": [{**task(lease.task), "lease_token": lease.lease_token} for lease in reserved.tasks],
+        "tasks": [_leased(lease) for lease in reserved.tasks],
         "server_time": instant(reserved.server_time),
         "next_available_at": instant(reserved.next_available_at),
     }
@@ -210,7 +203,18 @@ def page(items: Sequence[Json], next_cursor: str | None) -> Json:
     return {"items": items, "next_cursor": next_cursor}
 
 
-def _payload(task: Task) -> Json:
+def _leased(lease: ReservedTask) -> Json:
+    view = task(lease.task)
+    view["lease_token"] = lease.lease_token
+    return view
+
+
+def _whole_second(value: datetime) -> str:
+    # All instants are in UTC, so the offset is always the same six characters.
+    return value.isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def _payload(task: Task) -> tuple[str, msgspec.Raw | str]:
     if task.payload.is_json:
-        return {"payload": msgspec.Raw(task.payload.data)}
-    return {"payload_base64": base64.b64encode(task.payload.data).decode()}
+        return "payload", msgspec.Raw(task.payload.data)
+    return "payload_base64", base64.b64encode(task.payload.data).decode()
