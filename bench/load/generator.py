@@ -19,6 +19,7 @@ GRACE_SECONDS = 60.0
 class Plan:
     """What each connection does in turn: E enqueues, R reserves, A acks, X posts `body` to `path`.
 
+    With `dedupe_seconds` every task has a dedupe key of its own, of the kind that the pipeline makes.
     `rate` starts so many turns a second whether or not earlier ones have ended; 0 starts one when the last has ended.
     """
 
@@ -29,6 +30,7 @@ class Plan:
     seconds: float = 1.0
     warmup_seconds: float = 0.0
     wait_seconds: float = 0.0
+    dedupe_seconds: float = 0.0
     rate: float = 0.0
     total: int = 0
     stop_when_empty: bool = False
@@ -40,7 +42,8 @@ class Plan:
         options = {
             "port": port, "steps": self.steps, "queue": self.queue, "connections": self.connections,
             "batch": self.batch, "seconds": self.seconds, "warmup": self.warmup_seconds, "wait": self.wait_seconds,
-            "rate": self.rate, "total": self.total, "path": self.path, "body": self.body,
+            "dedupe": self.dedupe_seconds, "rate": self.rate, "total": self.total, "path": self.path,
+            "body": self.body,
         }  # fmt: skip
         flags = ["--stop-when-empty"] if self.stop_when_empty else []
         return [part for name, value in options.items() for part in (f"--{name}", str(value))] + flags

@@ -7,6 +7,7 @@ import resource
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 PAYLOAD = {"to": "ada@example.com", "template": "welcome", "text": "0123456789" * 4}
@@ -96,10 +97,9 @@ class Connection:
         if step == "X":
             return options.path, options.body.encode()
         if step == "E":
-            task = {"queue": options.queue, "payload": PAYLOAD}
-            single = options.batch == 1
-            return "/v1/tasks" if single else "/v1/tasks/batch", _dump(
-                task if single else {"tasks": [task] * options.batch}
+            tasks = [self._task() for _ in range(options.batch)]
+            return (
+                ("/v1/tasks", _dump(tasks[0])) if options.batch == 1 else ("/v1/tasks/batch", _dump({"tasks": tasks}))
             )
         if step == "R":
             wait = {"wait_seconds": options.wait} if options.wait else {}
@@ -108,6 +108,13 @@ class Connection:
         if options.batch == 1:
             return f"/v1/tasks/{items[0].pop('id')}/ack", _dump(items[0])
         return "/v1/tasks/ack", _dump({"items": items})
+
+    def _task(self) -> dict[str, object]:
+        task = {"queue": self._options.queue, "payload": PAYLOAD}
+        if not self._options.dedupe:
+            return task
+        key = f"write-0123456789abcdef:0.{token_hex(16)}.1"
+        return {"dedupe_key": key, "dedupe_seconds": self._options.dedupe, **task}
 
     async def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
         self._writer.write(
@@ -128,7 +135,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     for name in ("port", "connections", "batch", "total"):
         parser.add_argument(f"--{name}", type=int)
-    for name in ("seconds", "warmup", "wait", "rate"):
+    for name in ("seconds", "warmup", "wait", "dedupe", "rate"):
         parser.add_argument(f"--{name}", type=float)
     for name in ("steps", "queue", "path", "body"):
         parser.add_argument(f"--{name}")

@@ -3,6 +3,7 @@
 from bench.scenario import Scenario
 from bench.scenarios.attempt_log import ATTEMPT_LOG
 from bench.scenarios.batch import BATCH
+from bench.scenarios.costs import COSTS
 from bench.scenarios.drain import DRAIN
 from bench.scenarios.flat import FLAT
 from bench.scenarios.latency import LATENCY
@@ -18,6 +19,6 @@ from bench.scenarios.steady import STEADY
 from bench.scenarios.workers import WORKERS
 
 SCENARIOS: tuple[Scenario, ...] = (
-    SINGLE, PEERS, BATCH, DRAIN, ROUTE, FLAT, SNAPSHOT, ATTEMPT_LOG, SQLITE, PICKUP, LATENCY, POLLERS, LIMITS,
+    SINGLE, PEERS, BATCH, DRAIN, COSTS, ROUTE, FLAT, SNAPSHOT, ATTEMPT_LOG, SQLITE, PICKUP, LATENCY, POLLERS, LIMITS,
     WORKERS, STEADY,
 )  # fmt: skip

@@ -19,6 +19,7 @@ struct options {
     int connections;
     int batch; /* tasks a request; 1 takes the routes for single tasks */
     double wait_seconds;
+    double dedupe_seconds; /* more than 0: every task has a dedupe key of its own for so long */
     double seconds;
     double warmup_seconds;
     double rate;          /* turns a second, started on time whether or not earlier ones have ended; 0: closed loop */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* About 100 bytes, without a key that is searched for below. */
 static const char PAYLOAD[] =
@@ -69,10 +70,29 @@ int count_reserved(const char *body, size_t length) { return count_text(body, le
 
 int count_refused(const char *body, size_t length) { return count_text(body, length, "\"ok\":false"); }
 
+/* The next number of a sequence without order and, for all that matters here, without repetition (splitmix64). */
+static uint64_t next_scattered(void) {
+    static uint64_t state;
+    if (state == 0) state = (uint64_t)(now_seconds() * 1e9) ^ (uint64_t)getpid() << 48;
+    uint64_t mixed = state += 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    return mixed ^ mixed >> 31;
+}
+
+/* A key as a job of the pipeline makes it, of the same length and as scattered. */
+static void write_dedupe_key(struct buffer *body, double seconds) {
+    buffer_print(body, "\"dedupe_key\":\"write-0123456789abcdef:0.%016llx%016llx.1\",\"dedupe_seconds\":%.1f,",
+                 (unsigned long long)next_scattered(), (unsigned long long)next_scattered(), seconds);
+}
+
 static void write_enqueue(struct buffer *body, const struct options *options) {
     if (options->batch > 1) buffer_print(body, "{\"tasks\":[");
-    for (int task = 0; task < options->batch; task++)
-        buffer_print(body, "%s{\"queue\":\"%s\",\"payload\":%s}", task ? "," : "", options->queue, PAYLOAD);
+    for (int task = 0; task < options->batch; task++) {
+        buffer_print(body, "%s{", task ? "," : "");
+        if (options->dedupe_seconds > 0) write_dedupe_key(body, options->dedupe_seconds);
+        buffer_print(body, "\"queue\":\"%s\",\"payload\":%s}", options->queue, PAYLOAD);
+    }
     if (options->batch > 1) buffer_print(body, "]}");
 }
 

@@ -15,7 +15,8 @@ static const struct option OPTIONS[] = {
     {"batch", required_argument, NULL, 'b'},      {"wait", required_argument, NULL, 'w'},
     {"seconds", required_argument, NULL, 't'},    {"warmup", required_argument, NULL, 'W'},
     {"rate", required_argument, NULL, 'r'},       {"total", required_argument, NULL, 'n'},
-    {"stop-when-empty", no_argument, NULL, 'e'},  {NULL, 0, NULL, 0},
+    {"stop-when-empty", no_argument, NULL, 'e'},  {"dedupe", required_argument, NULL, 'd'},
+    {NULL, 0, NULL, 0},
 };
 
 static void set_option(struct options *options, int name, char *value) {
@@ -28,6 +29,7 @@ static void set_option(struct options *options, int name, char *value) {
     case 'c': options->connections = atoi(value); break;
     case 'b': options->batch = atoi(value); break;
     case 'w': options->wait_seconds = atof(value); break;
+    case 'd': options->dedupe_seconds = atof(value); break;
     case 't': options->seconds = atof(value); break;
     case 'W': options->warmup_seconds = atof(value); break;
     case 'r': options->rate = atof(value); break;
