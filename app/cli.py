@@ -18,9 +18,10 @@ from app.logs import configure_logs
 from app.main import StartFailed, create_app, prepare_database
 from app.metrics import MULTIPROCESS_DIRECTORY
 from app.pipeline.commands import add_commands
-from app.pipeline.errors import PipelineError
+from app.pipeline.errors import PipelineError, PipelineStopped
 from app.settings import LogFormat, Settings, SettingsError, unknown_variables, variable_names
 
+FAILED = 1
 USAGE_ERROR = 2
 GRACEFUL_SECONDS = 35
 WORKER_SECONDS = 30
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; what a user can put right is told in one line, with exit code 2."""
+    """Runs a command; what a user can put right is told in one line, with exit code 2, what stopped later with 1."""
     options = _parser().parse_args(arguments)
     try:
         _set_variables(options)
@@ -40,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (StartFailed, SettingsError, PipelineError) as error:
         print(f"leasemq: {error}", file=sys.stderr)
         return USAGE_ERROR
+    except PipelineStopped as error:
+        print(f"leasemq: {error}", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         return 130
 
@@ -93,7 +97,7 @@ def _compare(path: Path, document: str) -> int:
     if path.is_file() and path.read_text(encoding="utf-8") == document:
         return 0
     print(f"leasemq: {path} is out of step: run `leasemq openapi --output {path}`", file=sys.stderr)
-    return 1
+    return FAILED
 
 
 def _refuse_open_bind(settings: Settings) -> None:

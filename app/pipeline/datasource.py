@@ -17,7 +17,7 @@ class MqDataSource(DataSource):
         return "mq"
 
     def schema(self) -> StructType:
-        return table_of(self.options).spark_schema
+        return table_of(self.options).database_schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return open_reader(self.options, schema)

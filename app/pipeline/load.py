@@ -23,6 +23,7 @@ LINE = "_line"
 CORRUPT = "_corrupt_record"
 # As RFC 4180 has it: a quote is doubled, and a quoted field may go over several lines. What does not fit is an error.
 CSV = {"header": "true", "multiLine": "true", "escape": '"', "mode": "FAILFAST"}
+SHOWN_CHARACTERS = 60
 OBJECT = AS_JSON | {"ignoreNullFields": "false"}
 
 
@@ -120,12 +121,19 @@ def _field(rows: DataFrame, name: str, column: str) -> Column:
     if name in ("payload", "payload_base64", "meta"):
         return _document(value, kind)
     if COLUMNS[name] == WHOLE:
-        return value.cast("long")
+        return _number(value, column, "long", "whole number")
     if COLUMNS[name] == NUMBER:
-        return value.cast("double")
+        return _number(value, column, "double", "number")
     if COLUMNS[name] == INSTANT:
         return value.cast("timestamp") if isinstance(kind, TimestampNTZType) else value
     return value.cast("string")
+
+
+def _number(value: Column, column: str, kind: str, told: str) -> Column:
+    number = value.try_cast(kind)
+    shown = F.substring(value.cast("string"), 1, SHOWN_CHARACTERS)
+    wrong = F.concat(F.lit(f"the column {column} has '"), shown, F.lit(f"', which is no {told}"))
+    return F.when(value.isNotNull() & number.isNull(), F.raise_error(wrong).cast(kind)).otherwise(number)
 
 
 def _document(value: Column, kind: DataType) -> Column:

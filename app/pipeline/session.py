@@ -1,8 +1,11 @@
 """The Spark session: the same settings on a laptop, in the tests and on a cluster."""
 
 import os
+import re
 import sys
+from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from app.pipeline.java import use_java
@@ -20,13 +23,27 @@ OWN_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# A small job needs few partitions.
+# A small job needs few partitions. What is written waits in memory, in each of the files that are open: so few are.
+# Where there are more dates than that, rows are sorted after all, and parts of files are written out early.
 LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.hadoop.parquet.block.size": str(32 * 1024 * 1024),
+    "spark.hadoop.parquet.memory.pool.ratio": "0.3",
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     "spark.sql.shuffle.partitions": "4",
 }
+JAVA_OPTIONS = "-Duser.timezone=UTC"
+# Java takes about 300 MiB beside its heap. All in all a driver on two cores stays below 1 GiB, at any number of rows.
+# Spark wants 450 MiB at least, of which the collector takes a part.
+LEAST_HEAP_MIB = 480
+HEAP_MIB = 352
+HEAP_MIB_PER_CORE = 64
+# It wants the least memory beside the heap; with more cores than these it would keep them waiting.
+SERIAL_COLLECTOR = "-XX:+UseSerialGC"
+CORES_OF_SERIAL_COLLECTOR = 4
+MALLOC_ARENAS = "2"
+CORES = re.compile(r"local\[(\d+)")
 
 
 def open_session(name: str, master: str | None = None) -> SparkSession:
@@ -36,6 +53,9 @@ def open_session(name: str, master: str | None = None) -> SparkSession:
     builder = SparkSession.builder.appName(f"leasemq {name}")
     for setting, value in _settings(master).items():
         builder = builder.config(setting, value)
+    # What they write down is raised as well, and told in one line where a command ends.
+    for logger in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(logger).disabled = True
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
@@ -46,5 +66,32 @@ def _settings(master: str | None) -> dict[str, str]:
         # `spark-submit` has started Java and this process, and has settings of its own.
         return SETTINGS | ({} if master is None else {"spark.master": master})
     use_java()
+    _start_quietly()
+    # Java has many threads, and the C library would keep memory apart for each of them.
+    os.environ.setdefault("MALLOC_ARENA_MAX", MALLOC_ARENAS)
     local = master is None or master.startswith("local")
-    return {"spark.master": master or "local[*]"} | SETTINGS | OWN_SETTINGS | (LOCAL_SETTINGS if local else {})
+    own = SETTINGS | OWN_SETTINGS | (local_settings(master or "local[*]") if local else {})
+    return {"spark.master": master or "local[*]"} | own
+
+
+def local_settings(master: str) -> dict[str, str]:
+    """Java's memory goes by the number of cores; `SPARK_DRIVER_MEMORY`, which is Spark's own, says otherwise."""
+    cores = _cores(master)
+    heap = max(LEAST_HEAP_MIB, HEAP_MIB + HEAP_MIB_PER_CORE * cores)
+    collector = f" {SERIAL_COLLECTOR}" if cores <= CORES_OF_SERIAL_COLLECTOR else ""
+    memory = os.environ.get("SPARK_DRIVER_MEMORY", f"{heap}m")
+    java = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": JAVA_OPTIONS + collector}
+    return LOCAL_SETTINGS | java
+
+
+def _cores(master: str) -> int:
+    if master == "local":
+        return 1
+    named = CORES.match(master)
+    return int(named[1]) if named else (os.cpu_count() or 1)
+
+
+def _start_quietly() -> None:
+    """Has Spark's Java log errors only, from its first line on, unless somebody has settings of their own for it."""
+    if not {"SPARK_CONF_DIR", "SPARK_HOME", "SPARK_SUBMIT_OPTS"} & os.environ.keys():
+        os.environ["SPARK_SUBMIT_OPTS"] = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"

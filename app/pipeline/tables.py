@@ -61,6 +61,10 @@ class Column:
     kind: Kind
     nullable: bool = False
 
+    @property
+    def spark_field(self) -> StructField:
+        return StructField(self.name, SPARK_TYPES[self.kind], self.nullable)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -78,6 +82,16 @@ class Table:
     @property
     def spark_schema(self) -> StructType:
         return StructType([StructField(column.name, SPARK_TYPES[column.kind]) for column in self.columns])
+
+    @property
+    def database_schema(self) -> StructType:
+        """As `spark_schema`, but what the database never leaves NULL is said to be so: Spark need not look then."""
+        return StructType([column.spark_field for column in self.columns])
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The columns that the database never leaves NULL."""
+        return frozenset(column.name for column in self.columns if not column.nullable)
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -48,14 +48,19 @@ async def migrate(dialect: Dialect, revision: str = "head") -> None:
 
 async def check_schema(dialect: Dialect) -> None:
     """Raises `SchemaMismatch` unless the database is at this code's revision."""
-    async with dialect.connect(write=False) as connection:
-        current = await connection.run_sync(_current_revision)
+    current = await read_revision(dialect)
     _refuse_unknown(current)
     if current != head_revision():
         raise SchemaMismatch(
             f"The database is at schema revision {current or 'nothing'}, this version of LeaseMQ needs"
             f" {head_revision()}: run `leasemq migrate`."
         )
+
+
+async def read_revision(dialect: Dialect) -> str | None:
+    """The database's revision, None if it has none."""
+    async with dialect.connect(write=False) as connection:
+        return await connection.run_sync(_current_revision)
 
 
 def _run(connection: Connection, revision: str) -> None:

@@ -9,27 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from app.pipeline.errors import PipelineError
+from app.pipeline.errors import PipelineError, PipelineStopped
 from app.repository.dialect import Dialect
 
 TAKEN = "Another archiver is at work on this database: let it finish."
-LOST = "The lock on the database was lost. Run the archive again: it goes on where it stopped."
+LOST = "The connection that held the lock on the database was lost."
 # Any number will do, as long as all archivers take the same.
 ADVISORY_LOCK = 0x4C656173654D52
 MYSQL_LOCK = "concat('leasemq.archive.', left(sha2(database(), 256), 32))"
 
-# Raises PipelineError if the lock is no longer held.
+# Raises PipelineStopped if the lock is no longer held.
 CheckLock = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many rows a transaction deletes, and how long to rest after it, as a share of the time that it took."""
+    """`rows`: deleted by a transaction; `rest`: after it, as a share of its time; `at_once`: how many transactions."""
 
     rows: int
     rest: float
+    at_once: int = 1
 
 
 class Adapter(ABC):
@@ -60,19 +61,19 @@ class Adapter(ABC):
                 try:
                     held = (await connection.execute(text(look))).scalar_one()
                 except (DBAPIError, OSError) as error:
-                    raise PipelineError(LOST) from error
+                    raise PipelineStopped(LOST) from error
                 if not held:
-                    raise PipelineError(LOST)
+                    raise PipelineStopped(LOST)
 
             try:
                 yield check
             finally:
-                with suppress(DBAPIError, OSError):
+                with suppress(SQLAlchemyError, OSError):
                     await connection.execute(text(give_back))
 
 
 class PostgreSQLAdapter(Adapter):
-    pace = Pace(rows=5000, rest=0.1)
+    pace = Pace(rows=5000, rest=0.1, at_once=2)
 
     def keys(self, ids: Sequence[int], instants: Sequence[int]) -> Mapping[str, object]:
         return {"ids": ids, "instants": instants}

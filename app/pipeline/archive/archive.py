@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
+from sqlalchemy.exc import DBAPIError
 
 from app.pipeline.archive.adapters import CheckLock
 from app.pipeline.archive.database import ArchivedDatabase, open_database
@@ -16,17 +18,19 @@ from app.pipeline.archive.progress import LogLines, Watcher
 from app.pipeline.archive.pruning import Pruner
 from app.pipeline.archive.reading import read_rows
 from app.pipeline.archive.windows import BATCH_ROWS, Window, count_rows, find_windows
-from app.pipeline.errors import PipelineError
+from app.pipeline.errors import PipelineError, PipelineStopped
 from app.pipeline.lake import Lake, create_lake
 from app.pipeline.lake.batches import OnStep, ignore_step, prepare_batch
 from app.pipeline.lake.lake import find_lake
 from app.pipeline.lake.manifests import Manifest
 from app.pipeline.messages import SPARK_ERRORS
+from app.pipeline.source.factory import find_database
 from app.pipeline.tables import ATTEMPTS, DLQ, HISTORY, Table
 
 # A repeated ack succeeds for an hour, by the finished task's row.
 LEAST_AGE = timedelta(hours=1)
 TOLD_QUEUES = 10
+GO_ON = "Nothing is lost: run the archive again, and it goes on where it stopped."
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +55,8 @@ async def check_request(request: ArchiveRequest) -> None:
     """Raises PipelineError for what can be known to be wrong before Spark is started."""
     if request.older_than < LEAST_AGE:
         raise PipelineError("--older-than must be an hour at least: a worker may repeat an ack for so long.")
+    # What reads and what prunes are two drivers.
+    find_database(request.database_url).check()
     async with open_database(request.database_url):
         pass
 
@@ -79,8 +85,11 @@ async def archive(
         await warn_of_short_lives(database, request)
         pruner = Pruner(lake, database, check_lock, on_step)
         run = Run(lake, database, check_lock, pruner, request, cut_off, watcher or LogLines(), on_step)
-        await run.recover()
-        return {table.name: await run.move(table) for table in request.tables}
+        # All of them are read now: one that is none is the user's to put right, and nothing is changed yet.
+        await asyncio.to_thread(lake.manifests)
+        with going_on_later():
+            await run.recover()
+            return {table.name: await run.move(table) for table in request.tables}
 
 
 async def warn_of_short_lives(database: ArchivedDatabase, request: ArchiveRequest) -> None:
@@ -152,17 +161,37 @@ class Run:
         try:
             return prepare_batch(self.lake, {table: frame}, self.cut_off, self.on_step)
         except SPARK_ERRORS as error:
-            raise PipelineError(f"A batch of {table.name} could not be written: {_reason(error)}") from error
+            raise PipelineStopped(f"A batch of {table.name} could not be written: {_reason(error)}") from error
 
     async def _prune(self, manifest: Manifest | None) -> None:
         if manifest is not None:
             self.watcher.pruned(manifest, await self.pruner.prune(manifest))
 
 
+@contextmanager
+def going_on_later() -> Iterator[None]:
+    """Tells of whatever ends a run on its way that the next one goes on."""
+    try:
+        yield
+    except (PipelineStopped, PipelineError) as error:
+        raise PipelineStopped(f"{_sentence(str(error))} {GO_ON}") from error
+    except SPARK_ERRORS as error:
+        raise PipelineStopped(f"{_sentence(_reason(error))} {GO_ON}") from error
+    except (DBAPIError, OSError, TimeoutError) as error:
+        # The text of a driver's error may quote the URL.
+        cause = getattr(error, "orig", None) or error
+        reason = getattr(cause, "strerror", None) or type(cause).__name__
+        raise PipelineStopped(f"The archive stopped: {_sentence(reason)} {GO_ON}") from error
+
+
 def _reason(error: Exception) -> str:
     """What a worker said in a line of ours, or else the kind of the error: its text may hold anything."""
     told = re.search(r"PipelineError: (.+)", str(error))
-    return told[1] if told else f"Spark failed ({type(error).__name__})."
+    return told[1] if told else f"Spark failed ({type(error).__name__})"
+
+
+def _sentence(text: str) -> str:
+    return f"{text.rstrip('. ')}."
 
 
 async def both(first: Awaitable[Manifest | None], second: Awaitable[None]) -> Manifest | None:

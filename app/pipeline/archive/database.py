@@ -11,16 +11,17 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from app.pipeline.archive.adapters import ADAPTERS, Adapter
-from app.pipeline.errors import PipelineError
+from app.pipeline.errors import PipelineError, PipelineStopped
+from app.pipeline.source.database import refuse_other_revision
 from app.repository.connection import Row
-from app.repository.dialect import ErrorKind, UnsuitableServer
+from app.repository.dialect import ErrorKind
 from app.repository.factory import connect_dialect
-from app.repository.schema import SchemaMismatch, check_schema
+from app.repository.schema import read_revision
 from app.repository.statements import load_statements
 
 TRIES = 8
 RETRY_SECONDS = 0.25
-UNREACHABLE = "The database does not answer. Run the archive again: it goes on where it stopped."
+UNREACHABLE = "The database does not answer."
 
 
 class ArchivedDatabase:
@@ -62,7 +63,7 @@ class ArchivedDatabase:
                 if not self._is_passing(error):
                     raise
                 await asyncio.sleep(RETRY_SECONDS * tried)
-        raise PipelineError(UNREACHABLE)
+        raise PipelineStopped(UNREACHABLE)
 
     async def _run_once(
         self, statement: str, parameters: Mapping[str, object], *, write: bool
@@ -92,10 +93,8 @@ async def open_database(url: str) -> AsyncIterator[ArchivedDatabase]:
     try:
         if dialect.name == "sqlite":
             _refuse_missing(dialect.engine.url.database)
-        await check_schema(dialect)
+        refuse_other_revision(await read_revision(dialect))
         yield ArchivedDatabase(ADAPTERS[dialect.name](dialect))
-    except (SchemaMismatch, UnsuitableServer) as error:
-        raise PipelineError(str(error)) from error
     except (DBAPIError, OSError, TimeoutError) as error:
         # The text of a driver's error may quote the URL.
         cause = getattr(error, "orig", None) or error

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from typing import cast
 
 import pyarrow as pa
 
@@ -38,10 +39,21 @@ class Pruner:
         return deleted
 
     async def _prune_part(self, table: Table, part: Part) -> int:
-        deleted = 0
         await self._check_lock()
-        keys = await asyncio.to_thread(self._keys, table, part)
-        for some in _slices(keys, self._database.adapter.pace.rows):
+        pace = self._database.adapter.pace
+        slices = _slices(await asyncio.to_thread(self._keys, table, part), pace.rows)
+        # Each takes the next slice that nobody has taken; none is left at work when another fails.
+        deleted = await asyncio.gather(
+            *(self._delete(table, slices) for _ in range(pace.at_once)), return_exceptions=True
+        )
+        for outcome in deleted:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return sum(cast(list[int], deleted))
+
+    async def _delete(self, table: Table, slices: Iterator[pa.Table]) -> int:
+        deleted = 0
+        for some in slices:
             started = time.monotonic()
             ids, instants = (column.to_pylist() for column in some.columns)
             deleted += await self._database.delete(f"delete_{table.name}", ids, instants)

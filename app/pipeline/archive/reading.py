@@ -39,9 +39,9 @@ def read_rows(spark: SparkSession, database_url: str, table: Table, window: Wind
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for position in batch.column(0).to_pylist():
-                yield from read_batches(database_url, scanned, ranges[position], where=[old])
+                yield from read_batches(database_url, scanned, ranges[position], where=[old], required=table.required)
 
-    return spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(read, table.spark_schema)
+    return spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(read, table.database_schema)
 
 
 def _parts(spark: SparkSession, window: Window) -> int:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from app.pipeline.archive.database import ArchivedDatabase
 from app.pipeline.tables import ATTEMPTS, Table
 
+# What is left at the end is no batch of its own if it is so small a part of one.
+LEAST_SHARE = 0.1
 # How many rows a batch may have: enough that Spark's own costs are small, few enough that a kill costs little.
 BATCH_ROWS = 500_000
 BARREN_ROWS = 500_000
@@ -37,9 +39,17 @@ async def find_windows(
             break
         high, old = int(found["high"]), int(found["old_rows"])
         if old:
-            windows.append(Window(low, high, old))
+            _append(windows, Window(low, high, old), batch_rows)
         low, barren = high, 0 if old else barren + batch_rows
     return windows
+
+
+def _append(windows: list[Window], window: Window, batch_rows: int) -> None:
+    """Adds a window, to the one before it if it is the short rest behind that."""
+    if windows and windows[-1].high == window.low and window.high - window.low < batch_rows * LEAST_SHARE:
+        before = windows.pop()
+        window = Window(before.low, window.high, before.rows + window.rows)
+    windows.append(window)
 
 
 async def count_rows(

@@ -5,6 +5,7 @@ import argparse
 from app.pipeline.commands.archive import add_archive
 from app.pipeline.commands.load import add_load
 from app.pipeline.commands.options import with_spark
+from app.pipeline.commands.package import add_package
 from app.pipeline.commands.replay import add_replay
 from app.pipeline.commands.report import add_report
 
@@ -16,5 +17,6 @@ def add_commands(pipeline: argparse.ArgumentParser) -> None:
     add_replay(commands)
     add_archive(commands)
     add_report(commands)
+    add_package(commands)
     for command in commands.choices.values():
         command.set_defaults(run=with_spark(command.get_default("run")))

@@ -15,9 +15,13 @@ def add_archive(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "archive", help="move finished tasks and their attempts to a lake of Parquet files, and prune the database"
     )
-    parser.add_argument("--lake", required=True, help="a directory, or the URL of a Hadoop filesystem")
+    parser.add_argument("--lake", required=True, metavar="DIR", help="a directory, or the URL of a Hadoop filesystem")
     parser.add_argument(
-        "--older-than", required=True, type=duration, help="what finished so long ago: 90m, 12h, 7d, 2w; 1h at least"
+        "--older-than",
+        required=True,
+        type=duration,
+        metavar="TIME",
+        help="what finished so long ago: 90m, 12h, 7d, 2w; 1h at least",
     )
     parser.add_argument("--dead-letters", action="store_true", help="dead letters too")
     parser.add_argument("--dry-run", action="store_true", help="say what would move, and change nothing")

@@ -19,13 +19,15 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 def add_master(parser: argparse.ArgumentParser) -> None:
     """The option `--master`, for `open_session`."""
     parser.add_argument(
-        "--master", help="Spark's master, for example spark://host:7077; by default this machine's cores (local[*])"
+        "--master",
+        metavar="URL",
+        help="Spark's master, for example spark://host:7077; by default this machine's cores (local[*])",
     )
 
 
 def add_database_url(parser: argparse.ArgumentParser) -> None:
     """The option `--database-url`; what it says is found in the settings."""
-    parser.add_argument("--database-url", help="the store (MQ_DATABASE_URL)")
+    parser.add_argument("--database-url", metavar="URL", help="the store (MQ_DATABASE_URL)")
 
 
 def duration(text: str) -> timedelta:

@@ -23,6 +23,7 @@ def add_replay(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run_replay(settings: Settings, options: argparse.Namespace) -> int:
     from app.pipeline.replay import replay_rows  # noqa: PLC0415
     from app.pipeline.sink.run import Sending, check_sending, open_quietly, run_sending  # noqa: PLC0415
+    from app.pipeline.source.factory import find_database  # noqa: PLC0415
     from app.pipeline.tables import DLQ, HISTORY  # noqa: PLC0415
 
     if options.database_url is not None and not options.dead_letters:
@@ -31,6 +32,8 @@ def run_replay(settings: Settings, options: argparse.Namespace) -> int:
         raise PipelineError("say from where: --lake DIR, or for dead letters --database-url URL")
     sending = Sending(sending_options(options, "replay"), purpose(options, "replay"), options.state, options.dry_run)
     check_sending(sending)
+    if options.database_url is not None:
+        find_database(options.database_url).check()
     rows = replay_rows(
         open_quietly("replay", options.master),
         DLQ if options.dead_letters else HISTORY,

@@ -10,13 +10,21 @@ from app.settings import Settings
 
 def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("report", help="make tables and a page of what the queue did, with advice")
-    parser.add_argument("--lake", required=True, help="a directory, or the URL of a Hadoop filesystem")
+    parser.add_argument("--lake", required=True, metavar="DIR", help="a directory, or the URL of a Hadoop filesystem")
     parser.add_argument("--live", metavar="URL", help="a database whose tasks are told of too, archived or not")
-    parser.add_argument("--out", required=True, type=Path, help="the report's directory; an older report is replaced")
-    parser.add_argument("--since", type=moment, help="what ended from then on: 2026-03-01, 2026-03-01T06:00, or 7d ago")
-    parser.add_argument("--until", type=moment, help="what ended before then; times are UTC")
     parser.add_argument(
-        "--target-wait", type=duration, default="5s", help="the wait that the advised workers hold for 95 %% of tasks"
+        "--out", required=True, type=Path, metavar="DIR", help="the report's directory; an older report is replaced"
+    )
+    parser.add_argument(
+        "--since", type=moment, metavar="WHEN", help="what ended from then on: 2026-03-01, 2026-03-01T06:00, or 7d ago"
+    )
+    parser.add_argument("--until", type=moment, metavar="WHEN", help="what ended before then; times are UTC")
+    parser.add_argument(
+        "--target-wait",
+        type=duration,
+        default="5s",
+        metavar="TIME",
+        help="the wait that the advised workers hold for 95 %% of tasks",
     )
     add_master(parser)
     parser.set_defaults(run=run)

@@ -8,7 +8,7 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from app.pipeline.errors import PipelineError
+from app.pipeline.errors import PipelineStopped
 from app.pipeline.lake.lake import KEPT, Lake
 from app.pipeline.lake.manifests import Manifest, Part
 from app.pipeline.tables import Table
@@ -64,9 +64,10 @@ def write_rows(lake: Lake, batch: str, table: Table, frame: DataFrame) -> Summar
     """Writes rows to files of a batch, and tells what they were on their way."""
     lake.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     observation = Observation()
-    observed = frame.to(table.spark_schema).observe(observation, *_measures(table))
-    dated = observed.withColumn("date", F.to_date(KEPT[table.name]))
-    dated.write.partitionBy("date").option("compression", "zstd").parquet(
+    # The date is added before the rows are looked at: after it they would be copied once more.
+    dated = frame.to(table.spark_schema).withColumn("date", F.to_date(KEPT[table.name]))
+    observed = dated.observe(observation, *_measures(table))
+    observed.write.partitionBy("date").option("compression", "zstd").parquet(
         f"{lake.files.root}/{_directory(batch, table)}"
     )
     return _summary(observation.get)
@@ -79,7 +80,7 @@ def read_back(lake: Lake, batch: str, table: Table, expected: Summary) -> Part:
     part = Part(expected.rows, expected.digest, expected.low, expected.high, files)
     found = summarise(lake.read_files(table, [part]), table)
     if found != expected:
-        raise PipelineError(
+        raise PipelineStopped(
             f"The files of batch {batch} do not hold what was written: {found.rows} rows of {expected.rows} in"
             f" {table.name}. Nothing was taken out of the database."
         )

@@ -6,6 +6,7 @@ What matters is `put`: a file is there whole or not at all, is durable when the 
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,9 @@ from app.pipeline.errors import PipelineError
 GLOB_CHARACTERS = frozenset("{}[]*?\\")
 # Elsewhere a rename is a copy, and a put is atomic by itself.
 ATOMIC_RENAME = frozenset({"file", "hdfs", "viewfs"})
-COPY_BYTES = 1 << 20
+# The JVM of a killed archiver outlives it for a moment, in which it writes and tidies up.
+DELETE_ATTEMPTS = 100
+DELETE_REST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +114,7 @@ class LocalFiles:
         return sorted(self._visible(self._root / path), key=lambda found: found.path)
 
     def delete(self, path: str) -> None:
-        target = self._root / path
-        if target.is_dir():
-            shutil.rmtree(target)
-        else:
-            target.unlink(missing_ok=True)
+        _delete(self._root / path)
 
     def sync(self, paths: Sequence[str]) -> None:
         for path in paths:
@@ -237,6 +236,21 @@ def _told(root: str) -> Iterator[None]:
 
 def _is_visible(name: str) -> bool:
     return not name.startswith(("_", "."))
+
+
+def _delete(target: Path) -> None:
+    """Takes away a file, or a directory in which somebody who is about to end may still be at work."""
+    for left in reversed(range(DELETE_ATTEMPTS)):
+        try:
+            return shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        except PermissionError:
+            raise
+        except OSError:
+            # What was seen a moment ago may be gone by now, be full again, or be another directory of that name.
+            if not left:
+                raise
+        time.sleep(DELETE_REST_SECONDS)
+    return None
 
 
 def _fsync(path: Path) -> None:

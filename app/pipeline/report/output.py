@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from app.pipeline.errors import PipelineError
+from app.pipeline.report.lock import locked
 
 MARKER = "_leasemq_report.json"
 PAGE = "index.html"
@@ -22,30 +24,49 @@ FORMAT = 1
 def refuse_foreign(out: Path) -> None:
     """Raises PipelineError unless the place is free or holds a report of ours and nothing else."""
     out = out.absolute()
-    _bring_back(out)
+    if not out.parent.is_dir():
+        return
+    with _told(out), locked(_lock(out)):
+        _bring_back(out)
+        _refuse_foreign(out)
+
+
+def write_report(out: Path, page: str, tables: Mapping[str, pa.Table]) -> None:
+    """Writes page and tables, and takes the place of an older report; until then that one is as it was.
+
+    Two that are written at once come one after the other.
+    """
+    out = out.absolute()
+    new = out.with_name(f".{out.name}.new")
+    with _told(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with locked(_lock(out)):
+            _bring_back(out)
+            _refuse_foreign(out)
+            try:
+                # What somebody left who died while writing.
+                shutil.rmtree(new, ignore_errors=True)
+                _write(new, page, tables)
+                _swap(new, out)
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def _told(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PipelineError(f"The report cannot be written to {out}: {error.strerror}.") from error
+
+
+def _refuse_foreign(out: Path) -> None:
     if not out.exists():
         return
     if not out.is_dir():
         raise PipelineError(f"{out} is a file: give a directory for the report.")
     if foreign := sorted(_files(out) - _own_files(out)):
         raise PipelineError(f"{out} holds files that are not a report's, such as {foreign[0]}: give another directory.")
-
-
-def write_report(out: Path, page: str, tables: Mapping[str, pa.Table]) -> None:
-    """Writes page and tables, and takes the place of an older report; until then that one is as it was."""
-    out = out.absolute()
-    refuse_foreign(out)
-    new = out.with_name(f".{out.name}.new")
-    try:
-        # What somebody left who died while writing.
-        shutil.rmtree(new, ignore_errors=True)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        _write(new, page, tables)
-        _swap(new, out)
-    except OSError as error:
-        raise PipelineError(f"The report cannot be written to {out}: {error.strerror}.") from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _write(directory: Path, page: str, tables: Mapping[str, pa.Table]) -> None:
@@ -75,6 +96,10 @@ def _bring_back(out: Path) -> None:
 
 def _old(out: Path) -> Path:
     return out.with_name(f".{out.name}.old")
+
+
+def _lock(out: Path) -> Path:
+    return out.with_name(f".{out.name}.lock")
 
 
 def _files(directory: Path) -> set[str]:

@@ -54,50 +54,73 @@ class Client:
         if options.api_key is not None:
             self._headers["Authorization"] = f"Bearer {options.api_key}"
         self._connection: HTTPConnection | None = None
+        self._started: tuple[bytes, str | None] = (b"", None)
+        # Why the batch that was started did not leave.
+        self._trouble = ""
 
     def post(self, body: bytes, tenant: str | None) -> Reply:
         """The service's reply to a batch, a refusal of rows included; raises `DeliveryError` when there is none."""
+        self.start(body, tenant)
+        return self.finish()
+
+    def start(self, body: bytes, tenant: str | None) -> None:
+        """Sends a batch; what came of it is told by `finish`, so that the caller can do something else meanwhile."""
+        self._started = (body, tenant)
+        self._trouble = self._send(body, tenant)
+
+    def finish(self) -> Reply:
+        """As `post`, of the batch that was started; one that did not arrive is sent again."""
         give_up_at = time.monotonic() + self._options.retry_seconds
         pause_seconds = FIRST_PAUSE_SECONDS
         while True:
-            reply, trouble = self._try(body, tenant)
-            if reply is not None and reply.status not in PASSING:
+            reply = self._receive()
+            if isinstance(reply, Reply) and reply.status not in PASSING:
                 return _settled(reply)
-            wait_seconds = max(pause_seconds * random.uniform(0.5, 1.0), reply.retry_after_seconds if reply else 0.0)
+            asked_seconds = reply.retry_after_seconds if isinstance(reply, Reply) else 0.0
+            wait_seconds = max(pause_seconds * random.uniform(0.5, 1.0), asked_seconds)
             if time.monotonic() + wait_seconds > give_up_at:
-                raise DeliveryError(f"{_address(self._options)} could not take a batch: {trouble}")
+                raise DeliveryError(f"{_address(self._options)} could not take a batch: {_told(reply)}")
             self._sleep(wait_seconds)
             pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+            self.start(*self._started)
 
     def probe(self) -> None:
         """Raises `PipelineError` unless the service would take tasks from this caller; enqueues nothing."""
-        reply, trouble = self._try(b'{"tasks":[]}', self._options.tenant)
-        if reply is None:
-            raise PipelineError(f"{_address(self._options)} cannot be reached: {trouble}")
+        self.start(b'{"tasks":[]}', self._options.tenant)
+        reply = self._receive()
+        if not isinstance(reply, Reply):
+            raise PipelineError(f"{_address(self._options)} cannot be reached: {reply}")
         # A batch of none is refused by whoever knows what a batch is.
         if reply.status != 422 or problem_of(reply).code != "invalid_request":
-            raise PipelineError(f"{_address(self._options)} takes no tasks from here: {trouble}")
+            raise PipelineError(f"{_address(self._options)} takes no tasks from here: {_told(reply)}")
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _try(self, body: bytes, tenant: str | None) -> tuple[Reply | None, str]:
-        """A reply, if one came, and in words what was wrong with it."""
-        try:
-            reply = self._send(body, tenant)
-        except (OSError, HTTPException) as error:
-            self.close()
-            return None, f"{type(error).__name__}: {error}"
-        return reply, _told(reply)
-
-    def _send(self, body: bytes, tenant: str | None) -> Reply:
-        connection = self._open()
+    def _send(self, body: bytes, tenant: str | None) -> str:
+        """Sends a request, and tells in words what went wrong, if anything did."""
         headers = self._headers if tenant is None else {**self._headers, "X-Tenant-Id": tenant}
-        connection.request("POST", self._parts.path + PATH, body, headers)
-        response = connection.getresponse()
-        return Reply(response.status, response.read(), _seconds(response.getheader("Retry-After")))
+        try:
+            self._open().request("POST", self._parts.path + PATH, body, headers)
+        except (OSError, HTTPException) as error:
+            return self._lost(error)
+        return ""
+
+    def _receive(self) -> Reply | str:
+        """The reply to what was sent, or in words why there is none."""
+        if self._trouble:
+            return self._trouble
+        try:
+            response = self._open().getresponse()
+            return Reply(response.status, response.read(), _seconds(response.getheader("Retry-After")))
+        except (OSError, HTTPException) as error:
+            return self._lost(error)
+
+    def _lost(self, error: Exception) -> str:
+        self.close()
+        return f"{type(error).__name__}: {error}"
 
     def _open(self) -> HTTPConnection:
         if self._connection is None:
@@ -121,7 +144,9 @@ def _settled(reply: Reply) -> Reply:
     raise DeliveryError(f"the service takes no tasks from here: {_told(reply)}")
 
 
-def _told(reply: Reply) -> str:
+def _told(reply: Reply | str) -> str:
+    if isinstance(reply, str):
+        return reply
     problem = problem_of(reply)
     return f"{reply.status} {problem.code} {problem.detail}".strip()
 

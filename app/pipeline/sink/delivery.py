@@ -1,7 +1,7 @@
 """Sends the rows of one partition in batches, and finds the rows that the service refuses."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import msgspec
 import pyarrow as pa
@@ -16,7 +16,7 @@ from app.pipeline.sink.refused import FIRST, Tally, write_refused
 HEAD, TAIL = b'{"tasks":[', b"]}"
 
 
-class Result(msgspec.Struct):
+class Result(msgspec.Struct, gc=False):
     existed: bool
 
 
@@ -49,30 +49,46 @@ class Delivery:
 
     def run(self, batches: Iterable[pa.RecordBatch], partition: int) -> Tally:
         encoder = RowEncoder(self._options, partition)
-        rows = self._sound_rows(row for batch in batches for row in encoder.encode(batch))
-        for batch in cut(rows, self._pace.limit_rows(self._options.batch_rows), self._options.batch_bytes):
+        most_rows = self._pace.limit_rows(self._options.batch_rows)
+        rows = chain.from_iterable(self._sound(encoder.encode(some)) for some in slices(batches, most_rows))
+        under_way: list[EncodedRow] = []
+        for batch in cut(rows, most_rows, self._options.batch_bytes):
+            # It was made while the service was at work on the one before.
+            self._settle(under_way)
             self._pace.take(len(batch))
-            self._send(batch)
+            self._client.start(_body(batch), batch[0].tenant)
+            under_way = batch
+        self._settle(under_way)
         self._pace.rest()
         write_refused(self._options, partition, self._refused)
         reasons = tuple(f"{row.key}: {row.reason}" for row in self._refused[:FIRST])
         return Tally(self._rows, self._existed, len(self._refused), reasons)
 
-    def _sound_rows(self, rows: Iterable[EncodedRow | RefusedRow]) -> Iterator[EncodedRow]:
-        for row in rows:
-            self._rows += 1
-            if isinstance(row, RefusedRow):
-                self._refused.append(row)
-            elif len(row.body) > MAX_BATCH_BYTES:
-                self._refuse(row, f"the row has {len(row.body)} bytes; a request has at most {MAX_BATCH_BYTES}")
-            else:
-                yield row
+    def _sound(self, rows: Sequence[EncodedRow | RefusedRow]) -> list[EncodedRow]:
+        """The rows that can be sent; the others are kept as refused."""
+        self._rows += len(rows)
+        sound = [row for row in rows if isinstance(row, EncodedRow) and len(row.body) <= MAX_BATCH_BYTES]
+        if len(sound) < len(rows):
+            for row in rows:
+                if isinstance(row, RefusedRow):
+                    self._refused.append(row)
+                elif len(row.body) > MAX_BATCH_BYTES:
+                    self._refuse(row, f"the row has {len(row.body)} bytes; a request has at most {MAX_BATCH_BYTES}")
+        return sound
+
+    def _settle(self, rows: Sequence[EncodedRow]) -> None:
+        """Waits for what became of the batch that was started."""
+        if rows:
+            self._read(self._client.finish(), rows)
 
     def _send(self, rows: Sequence[EncodedRow]) -> None:
         """All of the rows that the service takes: a batch is taken whole or not at all."""
         if not rows:
             return
-        reply = self._client.post(HEAD + b",".join(row.body for row in rows) + TAIL, rows[0].tenant)
+        self._read(self._client.post(_body(rows), rows[0].tenant), rows)
+
+    def _read(self, reply: Reply, rows: Sequence[EncodedRow]) -> None:
+        """Counts what was taken; what was not is sent again without the rows that are to blame."""
         if reply.status == 200:
             self._existed += _count_existed(reply, len(rows))
         elif faults := _faults(reply, len(rows)):
@@ -90,6 +106,13 @@ class Delivery:
         self._refused.append(RefusedRow(row.key, reason, row.body))
 
 
+def slices(batches: Iterable[pa.RecordBatch], most_rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in pieces that are as large as what is sent, so that each is encoded while the last is sent."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, most_rows):
+            yield batch.slice(start, most_rows)
+
+
 def cut(rows: Iterable[EncodedRow], most_rows: int, most_bytes: int) -> Iterator[list[EncodedRow]]:
     """Batches of one tenant each, within both bounds; a row that is larger than the bound goes alone."""
     batch: list[EncodedRow] = []
@@ -103,6 +126,10 @@ def cut(rows: Iterable[EncodedRow], most_rows: int, most_bytes: int) -> Iterator
         size += added
     if batch:
         yield batch
+
+
+def _body(rows: Sequence[EncodedRow]) -> bytes:
+    return HEAD + b",".join([row.body for row in rows]) + TAIL
 
 
 def _count_existed(reply: Reply, rows: int) -> int:

@@ -2,10 +2,10 @@
 
 import math
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
@@ -23,7 +23,7 @@ _raw = msgspec.json.Decoder(msgspec.Raw)
 _to_json = msgspec.json.encode
 
 
-class EncodedRow(NamedTuple):
+class EncodedRow(msgspec.Struct, frozen=True, gc=False):
     """A task as it is sent, and whose it is."""
 
     key: str
@@ -31,7 +31,7 @@ class EncodedRow(NamedTuple):
     body: bytes
 
 
-class RefusedRow(NamedTuple):
+class RefusedRow(msgspec.Struct, frozen=True, gc=False):
     """A row that is no task, and why; the body as far as it could be made."""
 
     key: str
@@ -45,6 +45,8 @@ class Bad(str):
 
 Fragment = bytes | Bad
 Encode = Callable[[bytes, Any], Fragment]
+# The reasons of each row that cannot be sent, by its place in the batch.
+Faults = dict[int, list[str]]
 
 
 class RowEncoder:
@@ -56,38 +58,68 @@ class RowEncoder:
         self._window = f',"dedupe_seconds":{options.dedupe_seconds!r}'.encode()
         self._queue = b"" if options.queue is None else b',"queue":' + _to_json(options.queue)
 
-    def encode(self, batch: pa.RecordBatch) -> Iterator[EncodedRow | RefusedRow]:
+    def encode(self, batch: pa.RecordBatch) -> list[EncodedRow | RefusedRow]:
+        """The rows of a batch, made column by column: what is done for each row is what costs."""
+        faults: Faults = {}
+        contents = self._contents(batch, faults)
+        keys = self._keys(batch, faults, contents)
+        tenants = self._tenants(batch, faults)
+        window = self._window
+        bodies = [
+            b'{"dedupe_key":' + key + window + content + b"}"
+            for key, content in zip(self._dedupe_keys(keys), contents, strict=True)
+        ]
+        rows: list[EncodedRow | RefusedRow] = list(map(EncodedRow, keys, tenants, bodies))
+        for place, reasons in faults.items():
+            rows[place] = RefusedRow(keys[place], "; ".join(reasons), b"{" + contents[place][1:] + b"}")
+        return rows
+
+    def _dedupe_keys(self, keys: list[str]) -> list[bytes]:
+        job = self._options.job
+        if self._options.key is None:
+            # Short, and of letters, digits and dots only.
+            return [f'"{job}:{key}"'.encode() for key in keys]
+        return [_to_json(dedupe_key(job, key)) for key in keys]
+
+    def _contents(self, batch: pa.RecordBatch, faults: Faults) -> list[bytes]:
+        """What each row says of its task, with a comma before each field."""
         # A key column that is named as a field is sent as that, too.
         names = [name for name in batch.schema.names if name in COLUMNS and name not in (TENANT, QUEUE)]
-        columns = [self._queues(batch), *(_fragments(name, batch.column(name)) for name in names)]
-        keys = _values(batch, self._options.key)
-        tenants = _values(batch, TENANT)
-        for fragments, key, tenant in zip(zip(*columns, strict=True), keys, tenants, strict=True):
-            yield self._row(fragments, key, tenant)
+        columns = [self._queues(batch, faults), *(_fragments(name, batch.column(name), faults) for name in names)]
+        return list(map(b"".join, zip(*columns, strict=True)))
 
-    def _queues(self, batch: pa.RecordBatch) -> list[Fragment]:
+    def _queues(self, batch: pa.RecordBatch, faults: Faults) -> list[bytes]:
         """Each row's own queue, or the job's."""
         if QUEUE not in batch.schema.names:
             return [self._queue] * batch.num_rows
-        return [own or self._queue for own in _fragments(QUEUE, batch.column(QUEUE))]
+        return [own or self._queue for own in _fragments(QUEUE, batch.column(QUEUE), faults)]
 
-    def _row(self, fragments: Sequence[Fragment], key: object, tenant: object) -> EncodedRow | RefusedRow:
-        good = b"".join([part for part in fragments if isinstance(part, bytes)])
-        reasons: list[str] = [part for part in fragments if isinstance(part, Bad)]
-        if key is None and self._options.key is not None:
-            reasons.append("the key is NULL")
-        if tenant is not None and not _is_tenant(tenant):
-            reasons.append(f"{TENANT} is no name")
-        name = str(key) if key is not None else self._identify(good, tenant)
-        if reasons:
-            return RefusedRow(name, "; ".join(reasons), b"{" + good[1:] + b"}")
-        dedupe = _to_json(dedupe_key(self._options.job, name))
-        body = b'{"dedupe_key":' + dedupe + self._window + good + b"}"
-        return EncodedRow(name, self._options.tenant if tenant is None else str(tenant), body)
+    def _tenants(self, batch: pa.RecordBatch, faults: Faults) -> list[str | None]:
+        """Each row's own tenant, or the job's."""
+        if TENANT not in batch.schema.names:
+            return [self._options.tenant] * batch.num_rows
+        tenants = batch.column(TENANT).to_pylist()
+        for place, tenant in enumerate(tenants):
+            if tenant is not None and not _is_tenant(tenant):
+                faults.setdefault(place, []).append(f"{TENANT} is no name")
+        return [self._options.tenant if tenant is None else tenant for tenant in tenants]
 
-    def _identify(self, good: bytes, tenant: object) -> str:
+    def _keys(self, batch: pa.RecordBatch, faults: Faults, contents: list[bytes]) -> list[str]:
+        """Who each row is: what its key column says, else what is in it."""
         # The tenant is no part of the body, but of who the row is.
-        return self._occurrences.identify(good if tenant is None else good + b"\x00" + str(tenant).encode())
+        identified = contents
+        if TENANT in batch.schema.names:
+            owners = [
+                b"" if tenant is None else b"\x00" + tenant.encode() for tenant in batch.column(TENANT).to_pylist()
+            ]
+            identified = list(map(bytes.__add__, contents, owners))
+        if self._options.key is None:
+            return self._occurrences.identify_many(identified)
+        keys = batch.column(self._options.key).to_pylist()
+        for place in [place for place, key in enumerate(keys) if key is None]:
+            faults.setdefault(place, []).append("the key is NULL")
+            [keys[place]] = self._occurrences.identify_many([identified[place]])
+        return list(map(str, keys))
 
 
 @lru_cache(maxsize=1024)
@@ -95,18 +127,17 @@ def _is_tenant(tenant: object) -> bool:
     return isinstance(tenant, str) and is_name(tenant, TENANT_MAX_LENGTH)
 
 
-def _values(batch: pa.RecordBatch, name: str | None) -> list[object]:
-    if name is None or name not in batch.schema.names:
-        return [None] * batch.num_rows
-    values: list[object] = batch.column(name).to_pylist()
-    return values
-
-
-def _fragments(name: str, column: pa.Array) -> list[Fragment]:
-    """`,"name":value` for each row; nothing for NULL."""
+def _fragments(name: str, column: pa.Array, faults: Faults) -> list[bytes]:
+    """`,"name":value` for each row; nothing for NULL, and for what cannot be sent."""
     encode, values = _prepare(name, column)
     prefix = f',"{name}":'.encode()
-    return [b"" if value is None else encode(prefix, value) for value in values]
+    fragments = [b"" if value is None else encode(prefix, value) for value in values]
+    if set(map(type, fragments)) == {bytes}:
+        return cast(list[bytes], fragments)
+    for place, part in enumerate(fragments):
+        if isinstance(part, Bad):
+            faults.setdefault(place, []).append(part)
+    return [b"" if isinstance(part, Bad) else part for part in fragments]
 
 
 def _prepare(name: str, column: pa.Array) -> tuple[Encode, list[Any]]:

@@ -1,6 +1,7 @@
 """Who a row is, whenever and wherever it is computed again: the key that the service tells repetitions by."""
 
 from collections import Counter
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from pyspark.sql import DataFrame, Window
@@ -30,12 +31,24 @@ class Occurrences:
 
     def __init__(self, partition: int) -> None:
         self._partition = partition
-        self._seen: Counter[str] = Counter()
+        # How often each row came that came more than once, beside all that came.
+        self._seen: set[str] = set()
+        self._repeated: Counter[str] = Counter()
 
-    def identify(self, content: bytes) -> str:
-        digest = _digest(content)
-        self._seen[digest] += 1
-        return f"{self._partition}.{digest}.{self._seen[digest]}"
+    def identify_many(self, contents: Iterable[bytes]) -> list[str]:
+        """The identities of rows that come next, in their order."""
+        digests = [_digest(content) for content in contents]
+        fresh = set(digests)
+        if len(fresh) < len(digests) or not self._seen.isdisjoint(fresh):
+            return [self._identify(digest) for digest in digests]
+        self._seen |= fresh
+        return [f"{self._partition}.{digest}.1" for digest in digests]
+
+    def _identify(self, digest: str) -> str:
+        if digest in self._seen:
+            self._repeated[digest] += 1
+        self._seen.add(digest)
+        return f"{self._partition}.{digest}.{self._repeated[digest] + 1}"
 
 
 def _digest(content: bytes) -> str:

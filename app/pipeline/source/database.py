@@ -14,7 +14,7 @@ from app.pipeline.source.keys import KeyRange
 from app.pipeline.source.scan import Scan
 from app.pipeline.tables import Table
 
-# The revision of the schema that `tables.py` describes: executors have no migrations to look it up in.
+# The revision of the schema that `tables.py` describes: what is sent to a cluster has no migrations to look it up in.
 SCHEMA_REVISION = "0004"
 REVISION = "SELECT version_num FROM alembic_version"
 
@@ -30,6 +30,17 @@ class Address:
     password: str = field(default="", repr=False)
     options: tuple[tuple[str, str], ...] = ()
 
+    def option(self, name: str) -> str | None:
+        """What the URL says of it."""
+        return dict(self.options).get(name)
+
+    def seconds(self, name: str, default: float) -> float:
+        """An option that is a length of time. Raises `PipelineError` if it is none."""
+        try:
+            return float(dict(self.options).get(name, default))
+        except ValueError:
+            raise PipelineError(f"the option {name} of the database URL must be a number of seconds") from None
+
 
 @dataclass(frozen=True)
 class Database(ABC):
@@ -37,6 +48,8 @@ class Database(ABC):
 
     address: Address
     name: ClassVar[str]
+    # What its URL may say behind the `?`: all of it is honoured here as it is by the service's own driver.
+    known_options: ClassVar[frozenset[str]]
 
     @abstractmethod
     def revision(self) -> str | None:
@@ -52,16 +65,11 @@ class Database(ABC):
 
     @abstractmethod
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        """The rows in a range of keys, read by one statement in a transaction of its own, batch by batch."""
+        """The rows in a range of keys, batch by batch, each read once, in transactions that are short."""
 
     def check(self) -> None:
         """Raises `PipelineError` unless the database answers and has the schema that is known here."""
-        revision = self.revision()
-        if revision != SCHEMA_REVISION:
-            raise PipelineError(
-                f"the database is at schema revision {revision or 'nothing'}, this version of LeaseMQ reads"
-                f" {SCHEMA_REVISION}: run `leasemq migrate`, or the LeaseMQ that the database belongs to"
-            )
+        refuse_other_revision(self.revision())
 
     def no_answer(self, error: BaseException) -> PipelineError:
         """What is told of a database that cannot be asked: the driver's reason in a line, without the password."""
@@ -69,6 +77,15 @@ class Database(ABC):
         if self.address.password:
             reason = reason.replace(self.address.password, "***")
         return PipelineError(f"the database cannot be read: {reason}")
+
+
+def refuse_other_revision(revision: str | None) -> None:
+    """Raises `PipelineError` unless it is the revision that is known here."""
+    if revision != SCHEMA_REVISION:
+        raise PipelineError(
+            f"the database is at schema revision {revision or 'nothing'}, this version of LeaseMQ reads"
+            f" {SCHEMA_REVISION}: run `leasemq migrate`, or the LeaseMQ that the database belongs to"
+        )
 
 
 def write_url(scheme: str, address: Address) -> str:

@@ -1,5 +1,6 @@
 """From a database URL as users write it to a database that can be read: the only place that names the dialects."""
 
+from collections.abc import Iterator
 from importlib import import_module
 
 from sqlalchemy import URL, make_url
@@ -28,17 +29,27 @@ def find_database(database_url: str) -> Database:
     if dialect not in DIALECTS:
         raise PipelineError(f"no such kind of database: {dialect}; there are {', '.join(DIALECTS)}")
     module, _, name = DIALECTS[dialect].partition(".")
-    database: Database = getattr(import_module(f"app.pipeline.source.{module}"), name)(_address(url))
-    return database
+    kind: type[Database] = getattr(import_module(f"app.pipeline.source.{module}"), name)
+    return kind(_address(url, kind))
 
 
-def _address(url: URL) -> Address:
-    options = [(name, value) for name, value in url.query.items() if isinstance(value, str)]
+def _address(url: URL, kind: type[Database]) -> Address:
     return Address(
         database=url.database or "",
         host=url.host or "localhost",
         port=url.port,
         user=url.username or "",
         password=str(url.password or ""),
-        options=tuple(options),
+        options=tuple(_options(url, kind)),
     )
+
+
+def _options(url: URL, kind: type[Database]) -> Iterator[tuple[str, str]]:
+    """What the URL says behind the `?`. Raises `PipelineError` for what would not be done: it may be about safety."""
+    for name, value in url.query.items():
+        if name not in kind.known_options:
+            known = ", ".join(sorted(kind.known_options))
+            raise PipelineError(f"the pipeline cannot honour the option {name} of a {kind.name} URL; it knows {known}")
+        if not isinstance(value, str):
+            raise PipelineError(f"the option {name} of the database URL is given more than once")
+        yield name, value

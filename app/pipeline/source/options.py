@@ -63,4 +63,6 @@ def columns_of(table: Table, schema: StructType) -> tuple[Column, ...]:
                 f"the column {field.name} of {table.name} is {expected.simpleString()},"
                 f" not {field.dataType.simpleString()}"
             )
+        if known[field.name].nullable and not field.nullable:
+            raise PipelineError(f"the column {field.name} of {table.name} may be NULL")
     return tuple(known[field.name] for field in schema.fields)

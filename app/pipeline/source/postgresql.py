@@ -22,6 +22,8 @@ CONNECTION = {"application_name": "leasemq-pipeline", "connect_timeout": "10", "
 # The service's driver keeps the last instant that Python knows as `infinity`, which this one reads as a time long ago.
 INFINITY = -9_222_425_352_054_775_809
 LAST_INSTANT = 253_402_300_799_999_999
+# About the service's own driver alone.
+NOT_FOR_LIBPQ = frozenset({"prepared_statement_cache_size"})
 ORDERING = {Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL}
 
 
@@ -29,6 +31,7 @@ class PostgreSQL(Database):
     """A PostgreSQL database."""
 
     name = "postgresql"
+    known_options = NOT_FOR_LIBPQ | {"host", "passfile", "port", "ssl", "sslmode", "target_session_attrs"}
 
     def revision(self) -> str | None:
         try:
@@ -73,7 +76,8 @@ class PostgreSQL(Database):
     def _uri(self) -> str:
         """The URL as libpq takes it; what the service's driver calls `ssl` is `sslmode` there."""
         address = self.address
-        given = {"sslmode" if name == "ssl" else name: value for name, value in address.options}
+        options = ((name, value) for name, value in address.options if name not in NOT_FOR_LIBPQ)
+        given = {"sslmode" if name == "ssl" else name: value for name, value in options}
         return f"{write_url('postgresql', address)}?{urlencode({**CONNECTION, **given}, quote_via=quote)}"
 
 

@@ -35,6 +35,7 @@ class MqReader(DataSourceReader):
         check_names(options)
         self._table = table_of(options)
         self._columns = columns_of(self._table, schema)
+        self._required = frozenset(field.name for field in schema.fields if not field.nullable)
         self._partitions = partitions_of(options)
         self._comparisons = read_where(options.get("where", "[]"), self._table)
         self._database = find_database(url_of(options))
@@ -48,8 +49,8 @@ class MqReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a range."""
         assert isinstance(partition, KeyPartition)
-        scan = Scan(self._table, self._columns, tuple(self._comparisons))
-        return self._database.read(scan, partition.keys)
+        scan = Scan(self._table, self._columns, tuple(self._comparisons), self._required)
+        return map(scan.checked, self._database.read(scan, partition.keys))
 
 
 class PushdownReader(MqReader):

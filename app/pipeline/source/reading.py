@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from app.pipeline.source.comparisons import Comparison, Operator, Value, in_column
 from app.pipeline.source.factory import find_database
 from app.pipeline.source.keys import KeyRange
 from app.pipeline.source.scan import Scan
 from app.pipeline.source.where import write_where
-from app.pipeline.tables import SPARK_TYPES, Column, Table
+from app.pipeline.tables import Column, Table
 
 
 def read_table(
@@ -32,7 +32,7 @@ def read_table(
     find_database(database_url).check()
     register(spark)
     chosen = _columns(table, columns)
-    schema = StructType([StructField(column.name, SPARK_TYPES[column.kind]) for column in chosen])
+    schema = StructType([column.spark_field for column in chosen])
     reader = spark.read.format("mq").schema(schema).option("url", database_url).option("table", table.name)
     reader = reader.option("where", write_where(where))
     return (reader if partitions is None else reader.option("partitions", partitions)).load()
@@ -47,11 +47,17 @@ def read_batches(
     database_url: str,
     table: Table,
     keys: KeyRange,
+    *,
     columns: Sequence[str] | None = None,
     where: Sequence[Comparison] = (),
+    required: frozenset[str] = frozenset(),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows in a range of keys that meet all conditions, in one short transaction, without Spark."""
-    return find_database(database_url).read(Scan(table, _columns(table, columns), tuple(where)), keys)
+    """The rows in a range of keys that meet all conditions, in one short transaction, without Spark.
+
+    Columns that are `required` are said to be never NULL in the batches' schema; raises `PipelineError` if one is.
+    """
+    scan = Scan(table, _columns(table, columns), tuple(where), required)
+    return map(scan.checked, find_database(database_url).read(scan, keys))
 
 
 def compare(table: Table, column: str, operator: Operator, *values: Value) -> Comparison:

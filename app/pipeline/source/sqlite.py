@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from app.pipeline.errors import PipelineError
-from app.pipeline.source.batches import gather
+from app.pipeline.source.batches import BATCH_BYTES, gather
 from app.pipeline.source.comparisons import Comparison, Value, render, utc
 from app.pipeline.source.database import REVISION, Database
 from app.pipeline.source.keys import KeyRange
@@ -21,14 +21,18 @@ from app.pipeline.tables import ARROW_TYPES, Column, Kind, Table
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 MICROSECOND = timedelta(microseconds=1)
 BUSY_SECONDS = 10
-# So few that a batch of the largest payloads still fits in memory.
-ROWS_AT_ONCE = 500
+ROWS_AT_ONCE = 512
+# So few that the largest rows there can be fit in memory; after as many it is seen how large they are.
+ROWS_IN_STEP = 32
+# What may be long; the rest of a row is some kilobytes.
+LONG = frozenset({"payload", "result"})
 
 
 class SQLite(Database):
     """An SQLite file; on a cluster every worker must see it."""
 
     name = "sqlite"
+    known_options = frozenset({"timeout"})
 
     def revision(self) -> str | None:
         with self._connection() as connection:
@@ -59,7 +63,9 @@ class SQLite(Database):
         try:
             # Read-only: looking at a database must not make one.
             uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-            with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
+            with closing(
+                sqlite3.connect(uri, uri=True, timeout=self.address.seconds("timeout", BUSY_SECONDS))
+            ) as connection:
                 yield connection
         except sqlite3.Error as error:
             raise self.no_answer(error) from error
@@ -67,11 +73,25 @@ class SQLite(Database):
 
 def _batches(rows: sqlite3.Cursor, scan: Scan) -> Iterator[pa.RecordBatch]:
     schema = scan.arrow_schema
-    while chunk := rows.fetchmany(ROWS_AT_ONCE):
+    for chunk in _chunks(rows, [place for place, column in enumerate(scan.columns) if column.name in LONG]):
         arrays = [
             to_array(column, values) for column, values in zip(scan.columns, zip(*chunk, strict=True), strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _chunks(rows: sqlite3.Cursor, long: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows together until there are enough of them, or enough bytes in what may be long."""
+    chunk: list[tuple[Any, ...]] = []
+    size = 0
+    while step := rows.fetchmany(ROWS_IN_STEP):
+        chunk += step
+        size += sum(len(row[place] or b"") for row in step for place in long)
+        if len(chunk) >= ROWS_AT_ONCE or size >= BATCH_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def to_array(column: Column, values: Sequence[Any]) -> pa.Array:

@@ -1,6 +1,10 @@
-"""`python -m tests.pipeline.archive.killed STEP LAKES URL…`: archivers that are killed when all have come to a step."""
+"""`python -m tests.pipeline.archive.killed`: archivers that are killed when all have come to a step.
+
+Starts Spark, and then reads from standard input, as JSON, the step, the folder of the lakes and the databases.
+"""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -46,10 +50,12 @@ class Killer:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(step: str, lakes: Path, urls: list[str]) -> None:
+def main() -> None:
     for adapter in ADAPTERS.values():
         adapter.pace = Pace(rows=50, rest=0)
     spark = open_session("killed", "local[2]")
+    step, folder, urls = json.loads(sys.stdin.readline())
+    lakes = Path(folder)
     barrier = threading.Barrier(len(urls))
 
     def run(url: str) -> None:
@@ -65,4 +71,4 @@ def main(step: str, lakes: Path, urls: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
+    main()

@@ -84,9 +84,10 @@ class Ledger:
 
 
 async def open_ledger(url: str) -> Ledger:
+    """A new one."""
     dialect = connect_dialect(url)
     await migrate(dialect)
-    ledger = Ledger(url, dialect, Store(open_repository(dialect, timeout_seconds=30), "tenant"))
+    ledger = reopen_ledger(url, dialect)
     for table in ARCHIVED:
         names = [column.name for column in table.columns]
         await ledger.run(
@@ -98,6 +99,11 @@ async def open_ledger(url: str) -> Ledger:
                 trigger.format(name=table.name, relation=table.relation, columns=", ".join(names), values=values)
             )
     return ledger
+
+
+def reopen_ledger(url: str, dialect: Dialect) -> Ledger:
+    """One that is there."""
+    return Ledger(url, dialect, Store(open_repository(dialect, timeout_seconds=30), "tenant"))
 
 
 def lake_rows(spark: SparkSession, lake_url: str, table: Table) -> Rows:

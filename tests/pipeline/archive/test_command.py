@@ -38,9 +38,7 @@ def test_less_than_an_hour_is_refused(tmp_path: Path, url: str) -> None:
 
 
 def test_a_database_that_is_not_there_is_refused(tmp_path: Path, url: str) -> None:
-    _check_refused(
-        _run("--lake", f"{tmp_path}/lake", "--older-than", "7d", "--database-url", url), "no SQLite database"
-    )
+    _check_refused(_run("--lake", f"{tmp_path}/lake", "--older-than", "7d", "--database-url", url), "there is no file")
     assert list(tmp_path.iterdir()) == []
 
 

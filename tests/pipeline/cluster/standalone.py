@@ -11,10 +11,12 @@ from pathlib import Path
 import pyspark
 
 from app.pipeline.java import find_java_home
+from tests.pipeline.java import SHORT_LIVED
 from tests.servers.ports import LOOPBACK, free_port
 from tests.servers.process import FORKER
 from tests.service import LAUNCH, ROOT
 
+SETTINGS = Path(__file__).with_name("conf")
 PROGRAMS = Path(pyspark.__file__).parent / "bin"
 WORKERS = 2
 START_SECONDS = 120
@@ -37,9 +39,15 @@ def standalone_cluster(directory: Path) -> Iterator[str]:
 
 
 def cluster_environment() -> dict[str, str]:
-    """What a process needs to take part: a Java, and no address but loopback."""
-    java_home = str(find_java_home(os.environ))
-    return {**os.environ, "JAVA_HOME": java_home, "SPARK_LOCAL_IP": LOOPBACK, "PYSPARK_PYTHON": sys.executable}
+    """What a process needs to take part: a Java, no address but loopback, and settings for a small cluster."""
+    return {
+        **os.environ,
+        **SHORT_LIVED,
+        "JAVA_HOME": str(find_java_home(os.environ)),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_CONF_DIR": str(SETTINGS),
+        "PYSPARK_PYTHON": sys.executable,
+    }
 
 
 def _start(stack: ExitStack, directory: Path, part: str, options: list[str], *, until: str) -> None:

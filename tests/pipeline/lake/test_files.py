@@ -1,6 +1,9 @@
 """Files of a lake, on this machine's disk and through Hadoop's own filesystem for it."""
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from pyspark.sql import SparkSession
@@ -43,6 +46,24 @@ def test_hidden_files_are_not_found(files: Files) -> None:
     files.sync(["a/date=1/x.parquet"])
     files.delete("a")
     assert files.walk("a") == []
+
+
+def test_a_directory_is_deleted_while_a_dying_writer_is_at_work_in_it(tmp_path: Path) -> None:
+    def write_and_tidy_up() -> None:
+        for number in range(300):
+            task = tmp_path / f"batch/_temporary/{number % 7}"
+            with suppress(FileNotFoundError):
+                task.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(task, ignore_errors=True)
+
+    files = LocalFiles(tmp_path)
+    files.put("batch/part.parquet", b"1")
+    writer = Thread(target=write_and_tidy_up)
+    writer.start()
+    while writer.is_alive():
+        files.delete("batch")
+    files.delete("batch")
+    assert files.names("") == []
 
 
 def test_a_lake_on_any_files(spark: SparkSession, files: Files) -> None:

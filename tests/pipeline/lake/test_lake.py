@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.pipeline.errors import PipelineError
+from app.pipeline.errors import PipelineError, PipelineStopped
 from app.pipeline.lake import commit_batch, create_lake, open_lake
 from app.pipeline.lake.batches import prepare_batch
 from app.pipeline.lake.lake import MARKER
@@ -108,6 +108,6 @@ def test_a_file_that_changed_is_not_committed(spark: SparkSession, tmp_path: Pat
         if step == "written":
             next(tmp_path.rglob("part-*.parquet")).unlink()
 
-    with pytest.raises(PipelineError, match="do not hold what was written"):
+    with pytest.raises(PipelineStopped, match="do not hold what was written"):
         prepare_batch(lake, {HISTORY: make_frame(spark, HISTORY, range(4))}, on_step=lose_a_file)
     assert lake.manifests() == []

@@ -1,5 +1,6 @@
 """A report on disk: whole or not there, and never over what is somebody else's."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -34,6 +35,17 @@ def counted(*arguments, **options):
 
 setattr(owner, name, counted)
 output.write_report(Path(out), "new", {"a": pa.table({"n": [2]}), "b": pa.table({"n": [3]})})
+"""
+# Writes a report many times, each whole page of one number.
+WRITES = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from app.pipeline.report import output
+
+for number in range(20):
+    output.refuse_foreign(Path(sys.argv[1]))
+    output.write_report(Path(sys.argv[1]), sys.argv[2] * 300_000, {"a": pa.table({"n": [int(sys.argv[2])]})})
 """
 # Before the tables, between two of them, before the page, before the mark, before and between the renames.
 DEATHS = ("Path mkdir 2", "csv write_csv 2", "Path write_text 1", "Path write_text 2", "Path rename 1", "Path rename 2")
@@ -116,3 +128,17 @@ def test_whoever_dies_on_the_way_leaves_the_old_report_whole(tmp_path: Path, dea
     write(out, "new")
     assert (out / PAGE).read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_reports_that_are_written_at_once_are_each_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITES, str(out), number]) for number in "123"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        with contextlib.suppress(FileNotFoundError):
+            seen.add((out / PAGE).read_text())
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert seen <= {number * 300_000 for number in "123"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    [number] = pa.parquet.read_table(out / "tables" / "a.parquet").column("n").to_pylist()
+    assert (out / PAGE).read_text() == str(number) * 300_000

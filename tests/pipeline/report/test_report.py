@@ -23,18 +23,23 @@ from app.pipeline.report.make import STEPS, ReportRequest, check_request, make_r
 from app.pipeline.report.output import PAGE
 from app.pipeline.report.recorded import read_recorded
 from app.pipeline.tables import ATTEMPTS, HISTORY
+from tests.conftest import DIALECTS, MakeDatabase
 from tests.pipeline.report.making import T0, frame, history
 from tests.service import Service
 
 OLD = "archived-long-ago"
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture(scope="module", params=DIALECTS)
+def database(
+    request: pytest.FixtureRequest, make_database: MakeDatabase, tmp_path_factory: pytest.TempPathFactory
+) -> str:
     """A database in which, of four tasks, two are done, one is dead and one waits."""
-    directory = tmp_path_factory.mktemp("live")
-    url = f"sqlite:///{directory / 'live.db'}"
-    with Service(url, directory / "log") as service, httpx.Client(base_url=f"{service.url}/v1") as client:
+    url = make_database(request.param)
+    with (
+        Service(url, tmp_path_factory.mktemp("live") / "log") as service,
+        httpx.Client(base_url=f"{service.url}/v1") as client,
+    ):
         tasks = [{"queue": "mail", "payload": n} for n in range(4)]
         client.post("/tasks/batch", json={"tasks": tasks}).raise_for_status()
         reserved = client.post("/reserve", json={"queues": ["mail"], "limit": 3, "worker_id": "w"}).json()["tasks"]
@@ -45,7 +50,16 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, database: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A lake with three tasks of long ago."""
+    path = str(tmp_path_factory.mktemp("lake"))
+    old = [{"id": 10**6 + number, "task_id": OLD, "queue": "old"} for number in range(3)]
+    commit_batch(create_lake(spark, path), {HISTORY: history(spark, old), ATTEMPTS: frame(spark, ATTEMPTS, old)})
+    return path
+
+
+@pytest.fixture(scope="module")
+def shared_lake(spark: SparkSession, database: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A lake with one task of long ago, and with what the database still holds: archived, and not pruned yet."""
     path = str(tmp_path_factory.mktemp("lake"))
     register(spark)
@@ -75,8 +89,8 @@ def rows(out: Path, table: str) -> list[dict[str, Any]]:
     return list(pyarrow.parquet.read_table(out / "tables" / f"{table}.parquet").to_pylist())
 
 
-def test_lake_and_live_are_one(spark: SparkSession, lake: str, database: str, out: Path) -> None:
-    told = report(spark, ReportRequest(lake, out, live=database))
+def test_lake_and_live_are_one(spark: SparkSession, shared_lake: str, database: str, out: Path) -> None:
+    told = report(spark, ReportRequest(shared_lake, out, live=database))
     assert tuple(told) == STEPS
     counted = {row["queue"]: (row["done"], row["dead"]) for row in rows(out, "tasks_by_queue")}
     assert counted == {"mail": (2, 1), "old": (1, 0)}
@@ -89,11 +103,11 @@ def test_lake_and_live_are_one(spark: SparkSession, lake: str, database: str, ou
     assert len(rows(out, "advice")) == 2 * 5
 
 
-def test_a_period_holds_for_the_database_too(spark: SparkSession, lake: str, database: str) -> None:
-    with read_recorded(spark, lake, database, Period(since=T0 + timedelta(days=1))) as recorded:
+def test_a_period_holds_for_the_database_too(spark: SparkSession, shared_lake: str, database: str) -> None:
+    with read_recorded(spark, shared_lake, database, Period(since=T0 + timedelta(days=1))) as recorded:
         assert {row["queue"] for row in recorded.history.collect()} == {"mail"}
         assert recorded.dead.count() == 1
-    with read_recorded(spark, lake, database, Period(until=T0 + timedelta(days=1))) as recorded:
+    with read_recorded(spark, shared_lake, database, Period(until=T0 + timedelta(days=1))) as recorded:
         assert [row["task_id"] for row in recorded.history.collect()] == [OLD]
         assert recorded.dead.count() == 0
         assert recorded.live is not None

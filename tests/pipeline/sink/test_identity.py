@@ -12,8 +12,7 @@ ROWS = [b"a", b"b", b"a", b"c", b"a"]
 
 
 def identities(rows: list[bytes], partition: int = 0) -> list[str]:
-    occurrences = Occurrences(partition)
-    return sorted(occurrences.identify(row) for row in rows)
+    return sorted(Occurrences(partition).identify_many(rows))
 
 
 def test_equal_rows_are_told_apart_in_whatever_order() -> None:

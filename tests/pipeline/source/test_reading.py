@@ -34,7 +34,7 @@ def as_table(batches: Iterable[pa.RecordBatch], table: Table) -> pa.Table:
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_table_is_read_as_it_was_written(mq: SparkSession, edges_url: str, table: Table) -> None:
     frame = mq.read.format("mq").options(url=edges_url, table=table.name, partitions=3).load()
-    assert frame.schema == table.spark_schema
+    assert frame.schema == table.database_schema
     assert digest(frame) == digest(mq.createDataFrame(written(table), table.spark_schema))
 
 
@@ -79,7 +79,7 @@ def test_empty_table_has_the_schema(mq: SparkSession, make_database: MakeDatabas
     url = make_database("sqlite")
     asyncio.run(_change(url))
     frame = read_table(mq, url, TASKS)
-    assert (frame.count(), frame.schema) == (0, TASKS.spark_schema)
+    assert (frame.count(), frame.schema) == (0, TASKS.database_schema)
 
 
 def test_done_tasks_that_only_hold_a_key_are_no_tasks(make_database: MakeDatabase) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from app.pipeline.errors import PipelineError
 from app.pipeline.source.database import SCHEMA_REVISION
@@ -73,6 +73,7 @@ def test_spark_repeats_what_is_wrong(mq: SparkSession) -> None:
     [
         (StructType().add("id", "integer"), "the column id of history is bigint, not int"),
         (StructType().add("id", "long").add("x", "integer"), "has no column x; it has id"),
+        (StructType().add("result", "string", nullable=False), "the column result of history may be NULL"),
     ],
 )
 def test_schema_of_another_table(schema: StructType, message: str) -> None:
@@ -125,16 +126,18 @@ def test_empty_database(dialect: str, make_database: MakeDatabase) -> None:
 def test_plan_does_not_show_the_password(
     mq: SparkSession, make_database: MakeDatabase, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url = make_database("sqlite")
+    url = make_database("postgresql")
     asyncio.run(_to_revision(url, "head"))
-    # SQLite takes no password, and passes over what it does not know.
-    frame = mq.read.format("mq").options(url=f"{url}?password={PASSWORD}", table="history").load()
+    # The server asks for none, and passes over one that is given.
+    url = make_url(url).set(password=PASSWORD).render_as_string(hide_password=False)
+    frame = mq.read.format("mq").options(url=url, table="history").load()
     frame = frame.where("id > 1 AND status = 'done'")
     frame.explain("extended")
     frame.explain("formatted")
     told = capsys.readouterr().out
     assert "mq" in told
     assert PASSWORD not in told
+    assert QUOTED not in told
 
 
 def test_password_is_not_in_what_is_printed_of_a_database() -> None:
@@ -148,7 +151,11 @@ LOST = {
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", "mysql"])
-def test_connection_that_is_lost_on_the_way_is_no_end_of_the_rows(make_database: MakeDatabase, dialect: str) -> None:
+def test_connection_that_is_lost_on_the_way_is_no_end_of_the_rows(
+    make_database: MakeDatabase, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All rows by one statement, so that there is a middle of it.
+    monkeypatch.setattr("app.pipeline.source.mysql_parts.PART_BYTES", 2**40)
     url = make_database(dialect)
     asyncio.run(_fill(url))
     batches = read_batches(url, HISTORY, KeyRange(1, 10_000), columns=["id", "result"])

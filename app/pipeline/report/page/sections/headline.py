@@ -60,6 +60,10 @@ def _bold(seconds: float) -> Html:
     return tag("b", words.seconds(seconds))
 
 
+# With more characters a figure would not fit its card.
+SHORT_VALUE = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """A figure at a glance; `course` is the figure of each bucket that shows how it went."""
@@ -108,7 +112,7 @@ def _shown(card: Card, figures: Figures, table: str) -> Html:
     return tag(
         "div",
         tag("span", card.what, class_="what"),
-        tag("span", card.value, class_="value"),
+        tag("span", card.value, class_="value long" if len(card.value) > SHORT_VALUE else "value"),
         tag("span", card.more, class_="more"),
         sparkline([values.get(start) for start in starts], card.colour),
     )
