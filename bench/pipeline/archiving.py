@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 import time
+from asyncio.subprocess import DEVNULL
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from bench.pipeline.sizes import sizes_of
 from bench.ratios import Claim
 from bench.scenario import CannotMeasureError, Contestant, Measured, Scenario
 from bench.stage import Stage
+from tests.service import COMMAND
 
 AGE = "2 days"
 CUT_OFF = timedelta(days=1)
@@ -33,10 +35,12 @@ FROM generate_series(1, $1) AS i
 
 def _prepare_archiving(stage: Stage) -> list[Contestant]:
     rows = sizes_of(stage.form).history
-    asyncio.run(_fill_and_archive(stage, rows // 100))
+    # As a session that has archived before: Java has compiled what it runs.
+    asyncio.run(_fill_and_archive(stage, rows))
     return [
         Contestant("COPY and DELETE", lambda: asyncio.run(_copy_and_delete(stage, rows))),
         Contestant("the archive", lambda: asyncio.run(_fill_and_archive(stage, rows))),
+        Contestant("the archive as a command", lambda: asyncio.run(_fill_and_command(stage, rows))),
     ]
 
 
@@ -55,7 +59,7 @@ async def _copy_and_delete(stage: Stage, rows: int) -> Measured:
     try:
         started_at = time.monotonic()
         with tempfile.TemporaryFile(dir=stage.directory) as output:
-            await connection.copy_from_table("mq_task_history", output=output, format="binary", timeout=600)
+            await connection.copy_from_table("mq_task_history", output=output, timeout=600)
         await connection.execute("DELETE FROM mq_task_history", timeout=600)
         return {"seconds": time.monotonic() - started_at}
     finally:
@@ -66,6 +70,18 @@ async def _fill_and_archive(stage: Stage, rows: int) -> Measured:
     url = await _filled(stage, rows)
     started_at = time.monotonic()
     await _archive(stage, url, "history", rows)
+    return {"seconds": time.monotonic() - started_at}
+
+
+async def _fill_and_command(stage: Stage, rows: int) -> Measured:
+    """The whole command: Python, Java and a session are started, and nothing is compiled yet."""
+    url = await _filled(stage, rows)
+    lake = tempfile.mkdtemp(dir=stage.directory)
+    command = [str(COMMAND), "pipeline", "archive", "--lake", lake, "--older-than", "1d", "--database-url", url]
+    started_at = time.monotonic()
+    process = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL)
+    if await process.wait() != 0:
+        raise CannotMeasureError("the command failed")
     return {"seconds": time.monotonic() - started_at}
 
 
@@ -106,6 +122,10 @@ ARCHIVING = Scenario(
         Claim(
             "The archive, verify and prune included, against COPY and DELETE: time",
             "archiving", "the archive.seconds", "COPY and DELETE.seconds", 3.0, at_least=False,
+        ),
+        Claim(
+            "The same as a command, with the start of Java and Spark: time",
+            "archiving", "the archive as a command.seconds", "COPY and DELETE.seconds", 3.0, at_least=False,
         ),
     ],
     shown=("seconds",),

@@ -4,6 +4,7 @@ import time
 
 from pyspark.sql import functions as F
 
+from app.pipeline.sink.options import DAY_SECONDS
 from bench.load import Plan
 from bench.pipeline.session import cores, session
 from bench.pipeline.sizes import sizes_of
@@ -18,16 +19,21 @@ MOST_SECONDS = 3600
 
 def _prepare(stage: Stage) -> list[Contestant]:
     rows = sizes_of(stage.form).enqueued
-    services = stage.start_service(), stage.start_service()
-    _enqueue_by_spark(services[1], BATCH_SIZE)
+    by_spark, with_keys, without_keys = (stage.start_service() for _ in range(3))
+    _enqueue_by_spark(by_spark, BATCH_SIZE)
     return [
-        Contestant("the load generator", lambda: _enqueue_directly(stage, services[0], rows)),
-        Contestant("the data source", lambda: _enqueue_by_spark(services[1], rows)),
+        Contestant("the load generator", lambda: _enqueue_directly(stage, with_keys, rows, DAY_SECONDS)),
+        Contestant("the data source", lambda: _enqueue_by_spark(by_spark, rows)),
+        Contestant("the load generator, no dedupe keys", lambda: _enqueue_directly(stage, without_keys, rows, 0.0)),
     ]
 
 
-def _enqueue_directly(stage: Stage, service: Service, rows: int) -> Measured:
-    plan = Plan(steps="E", connections=cores(), batch=BATCH_SIZE, total=rows, seconds=MOST_SECONDS)
+def _enqueue_directly(stage: Stage, service: Service, rows: int, dedupe_seconds: float) -> Measured:
+    """The same requests as the data source's, if there are dedupe keys, from a client that only copies bytes."""
+    plan = Plan(
+        steps="E", connections=cores(), batch=BATCH_SIZE, total=rows, seconds=MOST_SECONDS,
+        dedupe_seconds=dedupe_seconds,
+    )  # fmt: skip
     started_at = time.monotonic()
     stage.generator.run(service.port, plan)
     return {"rows_per_second": rows / (time.monotonic() - started_at)}
