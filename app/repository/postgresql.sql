@@ -58,11 +58,11 @@ jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (
     dedupe_until timestamptz
 )
 
--- part: each_by_place
+-- part: each_by_tid
 -- The rows are locked, so each stays where it is. A join by key would read a table that was once found empty from end to
 -- end, however much has come since.
-CROSS JOIN LATERAL (SELECT held.ctid FROM mq_tasks AS held WHERE held.seq = m.seq LIMIT 1) AS place
-WHERE t.ctid = place.ctid
+CROSS JOIN LATERAL (SELECT held.ctid AS tid FROM mq_tasks AS held WHERE held.seq = m.seq LIMIT 1) AS held
+WHERE t.ctid = held.tid
 
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
@@ -74,12 +74,12 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
 -- Those of the given leases that are held under their tokens and leave no tombstone: their rows go, and are archived.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 held AS MATERIALIZED (
-    SELECT leased.seq, a.result
+    SELECT leased.tid, a.result
     FROM unnest(CAST(:ids AS text[]), CAST(:token_hashes AS text[]), CAST(:results AS text[]))
         AS a (id, token_hash, result)
     -- One by one: a plan that is made while there are few tasks would read all of the tenant's when there are many.
     CROSS JOIN LATERAL (
-        SELECT t.seq FROM mq_tasks AS t
+        SELECT t.ctid AS tid FROM mq_tasks AS t
         WHERE t.tenant_id = :tenant_id AND t.id = a.id
             AND t.lease_token_hash = a.token_hash AND t.lease_until > (SELECT now FROM clock)
             AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
@@ -87,11 +87,10 @@ held AS MATERIALIZED (
         FOR UPDATE
     ) AS leased
 ),
--- See `chosen`.
-given AS MATERIALIZED (SELECT coalesce(array_agg(seq), '{}') AS seqs, array_agg(result) AS results FROM held),
 acked AS (
-    DELETE FROM mq_tasks AS t USING given WHERE t.seq = ANY(CAST((SELECT seqs FROM given) AS bigint[]))
-    RETURNING t.*, given.results[array_position(given.seqs, t.seq)] AS result
+    -- See `each_by_tid`.
+    DELETE FROM mq_tasks AS t USING held WHERE t.ctid = held.tid
+    RETURNING t.*, held.result
 ),
 archived AS (
     INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
@@ -109,25 +108,25 @@ archived AS (
 )
 
 -- part: chosen
--- Tasks are leased by a list of keys and not by a join, for the same reason as in `each_by_place`.
-coalesce(array_agg(seq ORDER BY position), '{}') AS seqs
-
--- part: by_keys
-t.seq = ANY(CAST((SELECT seqs FROM chosen) AS bigint[]))
+-- Where the tasks are that the reply has room for, in their order. See `each_by_tid`.
+array_agg(tid ORDER BY position) FILTER (WHERE bytes_before < :max_bytes) AS tids
 
 -- part: granted
-status = 'leased', attempts = t.attempts + 1,
-    lease_owner = (CAST(:worker_ids AS text[]))[array_position(c.seqs, t.seq)],
-    last_worker = (CAST(:worker_ids AS text[]))[array_position(c.seqs, t.seq)],
-    lease_token_hash = (CAST(:token_hashes AS text[]))[array_position(c.seqs, t.seq)],
-    last_token_hash = NULL, last_token_fate = NULL
+status = 'leased', attempts = t.attempts + 1, lease_owner = n.worker_id, last_worker = n.worker_id,
+    lease_token_hash = n.token_hash, last_token_hash = NULL, last_token_fate = NULL
+
+-- part: dealt_out
+-- The first task goes with the first token, and so on; of tokens there may be more.
+CROSS JOIN LATERAL unnest(c.tids, CAST(:worker_ids AS text[]), CAST(:token_hashes AS text[]))
+    WITH ORDINALITY AS n (tid, worker_id, token_hash, position)
+WHERE t.ctid = n.tid
 
 -- part: leased_now
 leased_at = greatest(:now, t.updated_at), first_leased_at = coalesce(t.first_leased_at, greatest(:now, t.updated_at)),
     updated_at = greatest(:now, t.updated_at)
 
 -- part: ready_here
-SELECT t.seq, t.priority, t.available_at, {size_in_reply} AS size
+SELECT t.ctid AS tid, t.seq, t.priority, t.available_at, {size_in_reply} AS size
         FROM mq_tasks AS t
         WHERE t.queue_id = (SELECT id FROM open_queue) AND t.status = 'ready'
             AND (t.expires_at IS NULL OR t.expires_at > (SELECT now FROM clock))
@@ -307,7 +306,7 @@ FOR UPDATE OF t
 -- name: claim_queue
 -- Leases the first ready tasks of one queue; rows that somebody else is claiming are passed over.
 WITH picked AS (
-    SELECT t.seq, t.priority, t.available_at, {size_in_reply} AS size
+    SELECT t.ctid AS tid, t.seq, t.priority, t.available_at, {size_in_reply} AS size
     FROM mq_tasks AS t
     WHERE t.queue_id = :queue_id AND t.status = 'ready'
         AND (t.expires_at IS NULL OR t.expires_at > :now)
@@ -317,17 +316,17 @@ WITH picked AS (
     FOR UPDATE SKIP LOCKED
 ),
 numbered AS (
-    SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    SELECT tid, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
 ),
-chosen AS MATERIALIZED (SELECT {chosen} FROM numbered WHERE bytes_before < :max_bytes)
+chosen AS MATERIALIZED (SELECT {chosen} FROM numbered)
 UPDATE mq_tasks AS t
 SET {granted}, {leased_now},
     lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
 FROM chosen AS c
-WHERE {by_keys}
-RETURNING array_position(c.seqs, t.seq) AS position, {live_task}, t.status, t.lease_owner, t.lease_until
+{dealt_out}
+RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 
 -- name: claim_lanes
 -- The same over several queues, or for some types only: the best of every lane without a lock, merged, then the winners
@@ -387,31 +386,28 @@ ranked AS (
     LIMIT :limit
 ),
 picked AS (
-    SELECT r.seq, r.priority, r.turn, r.place, r.lease_until, still_ready.size
+    SELECT still_ready.tid, r.priority, r.turn, r.place, r.lease_until, still_ready.size
     FROM ranked AS r
     CROSS JOIN LATERAL (
-        SELECT {size_in_reply} AS size FROM mq_tasks AS t
+        SELECT t.ctid AS tid, {size_in_reply} AS size FROM mq_tasks AS t
         WHERE t.seq = r.seq AND t.status = 'ready' AND t.priority = r.priority
         LIMIT 1
         FOR UPDATE SKIP LOCKED
     ) AS still_ready
 ),
 numbered AS (
-    SELECT seq, lease_until, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    SELECT tid, lease_until, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, turn, place)
 ),
-chosen AS MATERIALIZED (
-    SELECT {chosen}, array_agg(lease_until ORDER BY position) AS ends FROM numbered WHERE bytes_before < :max_bytes
-),
+chosen AS MATERIALIZED (SELECT {chosen}, array_agg(lease_until ORDER BY position) AS ends FROM numbered),
 claimed AS (
     UPDATE mq_tasks AS t
     SET {granted}, {leased_now},
-        lease_until = c.ends[array_position(c.seqs, t.seq)]
-            + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
+        lease_until = c.ends[n.position] + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
     FROM chosen AS c
-    WHERE {by_keys}
-    RETURNING array_position(c.seqs, t.seq) AS position, {live_task}, t.status, t.lease_owner, t.lease_until
+    {dealt_out}
+    RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 )
 SELECT (SELECT count(*) FROM ranked) AS candidates, claimed.*
 FROM (VALUES (1)) AS always (one) LEFT JOIN claimed ON true
@@ -461,7 +457,7 @@ UPDATE mq_queues SET rate_left = :rate_left, rate_left_at = :now WHERE id = :que
 -- The leases end that long from now.
 UPDATE mq_tasks AS t SET lease_until = m.lease_until, updated_at = :now
 FROM jsonb_to_recordset(CAST(:moves AS jsonb)) AS m (seq bigint, lease_until timestamptz)
-{each_by_place}
+{each_by_tid}
 
 -- name: return_many
 -- Back to the queue, without a lease.
@@ -472,7 +468,7 @@ SET status = m.status, attempts = m.attempts, available_at = m.available_at,
     last_error = coalesce(m.error, t.last_error), last_error_at = coalesce(m.error_at, t.last_error_at),
     updated_at = m.at
 FROM {moves}
-{each_by_place}
+{each_by_tid}
 
 -- name: count_returns
 -- Something came back to these queues; locked in order, to the end of the transaction.
@@ -502,7 +498,7 @@ UPDATE mq_tasks AS t
 SET status = 'done', id = NULL, tombstone_id = t.id, dedupe_until = m.dedupe_until, payload = '', meta = '{}',
     size = 0, lease_owner = NULL, lease_token_hash = NULL, lease_until = NULL, leased_at = NULL, updated_at = m.at
 FROM {moves}
-{each_by_place}
+{each_by_tid}
 
 -- name: delete_many
 DELETE FROM mq_tasks WHERE seq = ANY(CAST(:seqs AS bigint[]))
@@ -640,18 +636,18 @@ picked AS MATERIALIZED (
     LIMIT :limit
 ),
 numbered AS (
-    SELECT seq, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    SELECT tid, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
 ),
-chosen AS MATERIALIZED (SELECT {chosen} FROM numbered WHERE bytes_before < :max_bytes)
+chosen AS MATERIALIZED (SELECT {chosen} FROM numbered)
 UPDATE mq_tasks AS t
 SET {granted}, lease_until = greatest(clock.now, t.updated_at) + q.lease, leased_at = greatest(clock.now, t.updated_at),
     first_leased_at = coalesce(t.first_leased_at, greatest(clock.now, t.updated_at)),
     updated_at = greatest(clock.now, t.updated_at)
-FROM clock, open_queue AS q, chosen AS c
-WHERE {by_keys}
-RETURNING clock.now, q.returns, array_position(c.seqs, t.seq) AS position, {live_task}, t.status, t.lease_owner, t.lease_until
+FROM clock CROSS JOIN open_queue AS q CROSS JOIN chosen AS c
+{dealt_out}
+RETURNING clock.now, q.returns, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 
 -- name: ack_at_once
 {acked}
