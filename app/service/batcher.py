@@ -1,7 +1,8 @@
 """Micro-batching: what arrives while a transaction is under way goes together in the next one.
 
-There is no timer. A request that finds nothing under way runs at once, so an idle server adds no latency; under load
-the batches grow by themselves. Callers hear their own outcome, after the commit.
+There is no timer. A request that finds nothing under way runs with all that arrived in the same round of the event
+loop, so an idle server adds no latency; under load the batches grow by themselves. Callers hear their own outcome,
+after the commit.
 """
 
 import asyncio
@@ -54,6 +55,7 @@ class Batcher(Generic[Request, Outcome]):
         self._undelivered = undelivered
         self._lines: OrderedDict[Hashable, deque[Entry[Request, Outcome]]] = OrderedDict()
         self._waiting = 0
+        self._starts_soon = False
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def submit(self, key: Hashable, request: Request, *, weight: int, is_gone: IsGone) -> Outcome:
@@ -66,13 +68,23 @@ class Batcher(Generic[Request, Outcome]):
         entry: Entry[Request, Outcome] = Entry(request, weight, is_gone)
         self._lines.setdefault(key, deque()).append(entry)
         self._waiting += 1
-        self._start()
+        self._start_soon()
         return await entry.outcome
 
     async def drain(self) -> None:
-        """Returns when nothing is under way any more."""
-        while self._under_way:
-            await asyncio.wait(self._under_way)
+        """Returns when nothing waits or is under way any more."""
+        while self._waiting or self._under_way:
+            await (asyncio.wait(self._under_way) if self._under_way else asyncio.sleep(0))
+
+    def _start_soon(self) -> None:
+        # Not at once: the first of many that arrive together would go alone, and a transaction costs as much for one.
+        if not self._starts_soon:
+            self._starts_soon = True
+            asyncio.get_running_loop().call_soon(self._start_round)
+
+    def _start_round(self) -> None:
+        self._starts_soon = False
+        self._start()
 
     def _start(self, *, look_after_callers: bool = False) -> None:
         """Puts as many batches under way as may be."""

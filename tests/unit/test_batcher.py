@@ -58,14 +58,31 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
+async def submit_behind(
+    batches: Batcher[str, str], names: Sequence[str], gone: Sequence[str] = ()
+) -> list[asyncio.Task[str]]:
+    """The first is under way when the others come."""
+    first = submit(batches, names[0], gone=gone)
+    await turn()
+    return [first, *(submit(batches, name, gone=gone) for name in names[1:])]
+
+
 async def test_first_runs_at_once_and_the_rest_together(store: Store) -> None:
     batches = batcher(store)
-    calls = [submit(batches, name) for name in "abcd"]
-    await turn()
+    calls = await submit_behind(batches, "abcd")
     assert store.batches == [["a"]]
     store.gate.set()
     assert await settled(*calls) == ["A", "B", "C", "D"]
     assert store.batches == [["a"], ["b", "c", "d"]]
+
+
+async def test_those_of_one_round_run_together(store: Store) -> None:
+    batches = batcher(store)
+    calls = [submit(batches, name) for name in "abcd"]
+    await turn()
+    assert store.batches == [["a", "b", "c", "d"]]
+    store.gate.set()
+    assert await settled(*calls) == ["A", "B", "C", "D"]
 
 
 async def test_nobody_hears_before_the_batch_has_run(store: Store) -> None:
@@ -79,7 +96,9 @@ async def test_nobody_hears_before_the_batch_has_run(store: Store) -> None:
 
 async def test_several_may_be_under_way(store: Store) -> None:
     batches = batcher(store, BatchLimits(in_flight=2, max_weight=10, max_waiting=100))
-    calls = [submit(batches, name) for name in "abc"]
+    calls = await submit_behind(batches, "ab")
+    await turn()
+    calls.append(submit(batches, "c"))
     await turn()
     assert store.batches == [["a"], ["b"]]
     store.gate.set()
@@ -92,12 +111,13 @@ async def test_batch_ends_where_it_weighs_enough(store: Store) -> None:
     calls = [submit(batches, name, weight=weight) for name, weight in weights.items()]
     store.gate.set()
     await settled(*calls)
-    assert store.batches == [["a"], ["b", "c"], ["d"], ["e"], ["f"]]
+    assert store.batches == [["a", "b"], ["c", "d"], ["e"], ["f"]]
 
 
 async def test_keys_do_not_mix_and_take_turns(store: Store) -> None:
     batches = batcher(store, BatchLimits(in_flight=1, max_weight=2, max_waiting=100))
     first = submit(batches, "first")
+    await turn()
     calls = [submit(batches, f"many-{number}", key="many") for number in range(6)]
     other = submit(batches, "other", key="other")
     store.gate.set()
@@ -107,7 +127,7 @@ async def test_keys_do_not_mix_and_take_turns(store: Store) -> None:
 
 async def test_outcome_of_one_may_be_an_error(store: Store) -> None:
     batches = batcher(store)
-    calls = [submit(batches, name) for name in ("a", "b", "bad", "c")]
+    calls = await submit_behind(batches, ("a", "b", "bad", "c"))
     store.gate.set()
     told = await settled(*calls)
     assert (told[0], told[1], told[3]) == ("A", "B", "C")
@@ -116,7 +136,7 @@ async def test_outcome_of_one_may_be_an_error(store: Store) -> None:
 
 async def test_one_that_spoils_the_batch_spoils_only_itself(store: Store) -> None:
     batches = batcher(store)
-    calls = [submit(batches, name) for name in ("a", "b", "poison", "c")]
+    calls = await submit_behind(batches, ("a", "b", "poison", "c"))
     store.gate.set()
     assert await settled(*calls) == ["A", "B", "POISON", "C"]
     assert store.batches == [["a"], ["b", "poison", "c"], ["b"], ["poison"], ["c"]]
@@ -125,7 +145,7 @@ async def test_one_that_spoils_the_batch_spoils_only_itself(store: Store) -> Non
 async def test_database_that_does_not_answer_is_told_to_all_and_not_asked_again(store: Store) -> None:
     batches = batcher(store)
     store.failure = Unavailable("down", applied=None)
-    calls = [submit(batches, name) for name in "abc"]
+    calls = await submit_behind(batches, "abc")
     store.gate.set()
     assert await settled(*calls) == [store.failure] * 3
     assert store.batches == [["a"], ["b", "c"]]
@@ -133,7 +153,7 @@ async def test_database_that_does_not_answer_is_told_to_all_and_not_asked_again(
 
 async def test_too_many_that_wait_are_refused_at_once(store: Store) -> None:
     batches = batcher(store, BatchLimits(in_flight=1, max_weight=10, max_waiting=2))
-    calls = [submit(batches, name) for name in "abc"]
+    calls = await submit_behind(batches, "abc")
     await turn()
     with pytest.raises(Unavailable) as refusal:
         await batches.submit("key", "d", weight=1, is_gone=lambda: False)
@@ -145,7 +165,7 @@ async def test_too_many_that_wait_are_refused_at_once(store: Store) -> None:
 
 async def test_caller_that_hung_up_while_waiting_is_left_out(store: Store) -> None:
     batches = batcher(store)
-    calls = [submit(batches, name, gone="bd") for name in "abc"]
+    calls = await submit_behind(batches, "abc", gone="bd")
     store.gate.set()
     told = await settled(*calls)
     assert (told[0], told[2]) == ("A", "C")
@@ -155,7 +175,7 @@ async def test_caller_that_hung_up_while_waiting_is_left_out(store: Store) -> No
 
 async def test_call_that_is_cancelled_while_waiting_is_left_out(store: Store) -> None:
     batches = batcher(store)
-    calls = [submit(batches, name) for name in "abc"]
+    calls = await submit_behind(batches, "abc")
     await turn()
     calls[1].cancel()
     store.gate.set()
