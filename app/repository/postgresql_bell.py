@@ -34,7 +34,7 @@ class PostgreSQLBell:
         async with self._engine.connect() as connection:
             await connection.execute(RING, {"channel": CHANNEL, "messages": messages})
 
-    async def listen(self, heard: Callable[[str, str], None]) -> None:
+    async def listen(self, heard: Callable[[str, str], object]) -> None:
         def on_notification(connection: object, pid: int, channel: str, message: object) -> None:
             tenant_id, queue = msgspec.json.decode(str(message), type=tuple[str, str])
             heard(tenant_id, queue)

@@ -228,7 +228,7 @@ class Bell(Protocol):
     async def ring(self, queues: Collection[tuple[str, str]]) -> None:
         """Tells of (tenant, queue) pairs; may fail, and costs no more than latency if it does."""
 
-    async def listen(self, heard: Callable[[str, str], None]) -> None:
+    async def listen(self, heard: Callable[[str, str], object]) -> None:
         """Calls `heard` for what others tell, until the connection is lost or the task is cancelled."""
 
     async def close(self) -> None: ...

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 
 Key = tuple[str, str]
 
@@ -64,12 +64,14 @@ class Waiters:
         finally:
             self._leave(waiter)
 
-    def wake(self, tenant_id: str, queue: str, count: int = 1) -> None:
-        """Wakes at most so many of those who wait for the queue: more than there are tasks would come for nothing."""
+    def wake(self, tenant_id: str, queue: str, count: int = 1) -> int:
+        """Wakes at most so many of those who wait for the queue, and tells how many: more would come for nothing."""
         self._round += 1
         asleep = (waiter for waiter in self._waiting.get((tenant_id, queue), ()) if not waiter.is_woken)
-        for waiter, _ in zip(list(asleep), range(min(count, MOST_AT_ONCE)), strict=False):
+        woken = list(islice(asleep, min(count, MOST_AT_ONCE)))
+        for waiter in woken:
             self._wake(waiter)
+        return len(woken)
 
     def wake_everybody(self, tenant_id: str, queue: str) -> None:
         """Wakes all who wait for the queue: they had better see for themselves."""

@@ -27,10 +27,12 @@ class WakeUps:
     def announce(self, tenant_id: str, tasks: Mapping[str, int]) -> None:
         """There are so many new tasks in these queues."""
         for queue, count in tasks.items():
-            self._waiters.wake(tenant_id, queue, count)
+            woken = self._waiters.wake(tenant_id, queue, count)
             if self._bell is not None:
                 self._to_ring.add((tenant_id, queue))
-                self._has_to_ring.set()
+                # Where those here are about to take all of it, others hear a moment later, and not in their way.
+                seconds = 0.0 if woken < count else RING_INTERVAL_SECONDS
+                asyncio.get_running_loop().call_later(seconds, self._has_to_ring.set)
 
     async def run(self) -> None:
         """Rings, listens and polls until cancelled."""
