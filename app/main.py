@@ -31,6 +31,8 @@ from app.shutdown import calling_before_shutdown, end_tasks
 
 START_RETRY_SECONDS = 0.5
 MAX_BATCH = 1000
+# So much is worth a transaction of its own while another is under way.
+WORTHWHILE_BATCH = 100
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ def batch_limits(settings: Settings, writers: int) -> BatchLimits:
     """How calls of a kind share transactions: a batch of the largest size that one call may have is large enough."""
     if settings.batching is Batching.OFF:
         return BatchLimits(in_flight=settings.max_waiting, max_weight=1, max_waiting=settings.max_waiting)
-    return BatchLimits(in_flight=writers, max_weight=MAX_BATCH, max_waiting=settings.max_waiting)
+    return BatchLimits(writers, max_weight=MAX_BATCH, max_waiting=settings.max_waiting, worthwhile=WORTHWHILE_BATCH)
 
 
 def create_app_from_environment() -> FastAPI:

@@ -6,7 +6,7 @@ after the commit.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -18,14 +18,19 @@ Outcome = TypeVar("Outcome")
 
 IsGone = Callable[[], bool]
 
+# A transaction that takes longer may be stuck, and holds up nobody else any more.
+PATIENCE_SECONDS = 0.02
+
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """`in_flight`: transactions at once; `max_weight`: how much goes into one; `max_waiting`: how many may wait."""
+    """`in_flight`: transactions at once; `max_weight`: how much goes into one; `max_waiting`: how many may wait;
+    `worthwhile`: how much must wait for a transaction beside another of the same key."""
 
     in_flight: int
     max_weight: int
     max_waiting: int
+    worthwhile: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +41,14 @@ class Entry(Generic[Request, Outcome]):
     weight: int
     is_gone: IsGone
     outcome: "asyncio.Future[Outcome]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+@dataclass(slots=True, eq=False)
+class Line(Generic[Request, Outcome]):
+    """The requests of one key that wait, and how much they weigh."""
+
+    entries: deque[Entry[Request, Outcome]] = field(default_factory=deque)
+    weight: int = 0
 
 
 class Batcher(Generic[Request, Outcome]):
@@ -53,10 +66,14 @@ class Batcher(Generic[Request, Outcome]):
         self._run = run
         self._limits = limits
         self._undelivered = undelivered
-        self._lines: OrderedDict[Hashable, deque[Entry[Request, Outcome]]] = OrderedDict()
+        self._lines: OrderedDict[Hashable, Line[Request, Outcome]] = OrderedDict()
         self._waiting = 0
         self._starts_soon = False
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._looks_again = False
+        self._under_way: dict[asyncio.Task[None], Hashable] = {}
+        # How many transactions of a key are under way, and when the last was begun.
+        self._keys: Counter[Hashable] = Counter()
+        self._begun_at: dict[Hashable, float] = {}
 
     async def submit(self, key: Hashable, request: Request, *, weight: int, is_gone: IsGone) -> Outcome:
         """The outcome of the request; raises `Unavailable` at once where too many wait already.
@@ -66,7 +83,9 @@ class Batcher(Generic[Request, Outcome]):
         if self._waiting >= self._limits.max_waiting:
             raise Unavailable("The server is busy: too many requests wait.")
         entry: Entry[Request, Outcome] = Entry(request, weight, is_gone)
-        self._lines.setdefault(key, deque()).append(entry)
+        line = self._lines.setdefault(key, Line())
+        line.entries.append(entry)
+        line.weight += weight
         self._waiting += 1
         self._start_soon()
         return await entry.outcome
@@ -88,24 +107,61 @@ class Batcher(Generic[Request, Outcome]):
 
     def _start(self, *, look_after_callers: bool = False) -> None:
         """Puts as many batches under way as may be."""
-        while self._lines and len(self._under_way) < self._limits.in_flight:
-            batch = self._next_batch(look_after_callers=look_after_callers)
+        while (found := self._next_line()) is not None:
+            key, line = found
+            batch = self._next_batch(line, look_after_callers=look_after_callers)
+            if line.entries:
+                # The other keys come first now.
+                self._lines.move_to_end(key)
+            else:
+                del self._lines[key]
             if batch:
-                task = asyncio.get_running_loop().create_task(self._settle(batch))
-                self._under_way.add(task)
-                task.add_done_callback(self._ended)
+                self._begin(key, batch)
+
+    def _next_line(self) -> tuple[Hashable, Line[Request, Outcome]] | None:
+        """The line whose turn it is. What is little waits for the one of its key that is under way, to go together."""
+        if not self._lines or len(self._under_way) >= self._limits.in_flight:
+            return None
+        late = asyncio.get_running_loop().time() - PATIENCE_SECONDS
+        for key, line in self._lines.items():
+            if line.weight >= self._limits.worthwhile or self._begun_at.get(key, late) <= late:
+                return key, line
+        self._look_again()
+        return None
+
+    def _look_again(self) -> None:
+        """Looks after some time, in case that what is under way does not end."""
+
+        def look() -> None:
+            self._looks_again = False
+            self._start(look_after_callers=True)
+
+        if not self._looks_again:
+            self._looks_again = True
+            asyncio.get_running_loop().call_later(PATIENCE_SECONDS, look)
+
+    def _begin(self, key: Hashable, batch: Sequence[Entry[Request, Outcome]]) -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._settle(batch))
+        self._under_way[task] = key
+        self._keys[key] += 1
+        self._begun_at[key] = loop.time()
+        task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
+        key = self._under_way.pop(task)
+        self._keys[key] -= 1
+        if not self._keys[key]:
+            del self._keys[key], self._begun_at[key]
         self._start(look_after_callers=True)
 
-    def _next_batch(self, *, look_after_callers: bool) -> list[Entry[Request, Outcome]]:
-        """The next of the key whose turn it is, without those that nobody waits for any more."""
-        key, line = self._lines.popitem(last=False)
+    def _next_batch(self, line: Line[Request, Outcome], *, look_after_callers: bool) -> list[Entry[Request, Outcome]]:
+        """The next of the line, without those that nobody waits for any more."""
         batch: list[Entry[Request, Outcome]] = []
-        weight = 0
-        while line and (not batch or weight + line[0].weight <= self._limits.max_weight):
-            entry = line.popleft()
+        weight, entries = 0, line.entries
+        while entries and (not batch or weight + entries[0].weight <= self._limits.max_weight):
+            entry = entries.popleft()
+            line.weight -= entry.weight
             self._waiting -= 1
             if entry.outcome.cancelled():
                 continue
@@ -114,8 +170,6 @@ class Batcher(Generic[Request, Outcome]):
                 continue
             batch.append(entry)
             weight += entry.weight
-        if line:
-            self._lines[key] = line
         return batch
 
     async def _settle(self, batch: Sequence[Entry[Request, Outcome]]) -> None:

@@ -16,12 +16,15 @@ class Store:
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
+        self.second = asyncio.Event()
         self.gate = asyncio.Event()
         self.failure: Exception | None = None
         self.given_back: list[str] = []
 
     async def run(self, names: Sequence[str]) -> list[str | Exception]:
         self.batches.append(list(names))
+        if len(self.batches) == 2:
+            self.second.set()
         await self.gate.wait()
         if self.failure is not None:
             raise self.failure
@@ -103,6 +106,38 @@ async def test_several_may_be_under_way(store: Store) -> None:
     assert store.batches == [["a"], ["b"]]
     store.gate.set()
     assert await settled(*calls) == ["A", "B", "C"]
+
+
+async def test_little_waits_to_go_together_and_enough_goes_beside(store: Store) -> None:
+    batches = batcher(store, BatchLimits(in_flight=2, max_weight=10, max_waiting=100, worthwhile=3))
+    calls = await submit_behind(batches, "abc")
+    await turn()
+    assert store.batches == [["a"]]
+    calls.append(submit(batches, "d"))
+    await turn()
+    assert store.batches == [["a"], ["b", "c", "d"]]
+    store.gate.set()
+    assert await settled(*calls) == ["A", "B", "C", "D"]
+
+
+async def test_little_of_another_key_does_not_wait(store: Store) -> None:
+    batches = batcher(store, BatchLimits(in_flight=2, max_weight=10, max_waiting=100, worthwhile=3))
+    first = submit(batches, "a")
+    await turn()
+    others = [submit(batches, "b"), submit(batches, "c", key="other")]
+    await turn()
+    assert store.batches == [["a"], ["c"]]
+    store.gate.set()
+    assert await settled(first, *others) == ["A", "B", "C"]
+
+
+async def test_little_does_not_wait_for_one_that_is_stuck(store: Store) -> None:
+    batches = batcher(store, BatchLimits(in_flight=2, max_weight=10, max_waiting=100, worthwhile=3))
+    calls = await submit_behind(batches, "ab")
+    await store.second.wait()
+    assert store.batches == [["a"], ["b"]]
+    store.gate.set()
+    assert await settled(*calls) == ["A", "B"]
 
 
 async def test_batch_ends_where_it_weighs_enough(store: Store) -> None:
