@@ -25,6 +25,8 @@ FAILED = 1
 USAGE_ERROR = 2
 GRACEFUL_SECONDS = 35
 WORKER_SECONDS = 30
+# Longer than proxies keep an idle connection: it must not be closed here while a request is on its way.
+KEEP_ALIVE_SECONDS = 75
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ def serve(settings: Settings, options: argparse.Namespace) -> int:
             # Nobody here asks where a caller is from.
             proxy_headers=False,
             log_config=None,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACEFUL_SECONDS,
             # A worker that starts on a busy machine is slow, not dead.
             timeout_worker_healthcheck=WORKER_SECONDS,

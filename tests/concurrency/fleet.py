@@ -11,7 +11,7 @@ import httpx
 
 Json = dict[str, Any]
 TIMEOUT_SECONDS = 60.0
-# A connection is given up long before the server, which keeps an idle one for five seconds, closes it.
+# A connection is given up long before the server closes it.
 LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=64, keepalive_expiry=1.0)
 
 
