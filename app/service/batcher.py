@@ -1,8 +1,8 @@
 """Micro-batching: what arrives while a transaction is under way goes together in the next one.
 
-There is no timer. A request that finds nothing under way runs with all that arrived in the same round of the event
-loop, so an idle server adds no latency; under load the batches grow by themselves. Callers hear their own outcome,
-after the commit.
+No request waits for a timer to fill its batch. One that finds nothing under way runs with all that arrived in the same
+round of the event loop, so an idle server adds no latency; under load the batches grow by themselves. Callers hear
+their own outcome, after the commit.
 """
 
 import asyncio

@@ -41,6 +41,12 @@ async def store() -> Store:
     return Store()
 
 
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is taken for stuck, however slow the machine is."""
+    monkeypatch.setattr("app.service.batcher.PATIENCE_SECONDS", 3600.0)
+
+
 def batcher(store: Store, limits: BatchLimits = LIMITS) -> Batcher[str, str]:
     return Batcher(store.run, limits, store.give_back)
 
@@ -108,6 +114,7 @@ async def test_several_may_be_under_way(store: Store) -> None:
     assert await settled(*calls) == ["A", "B", "C"]
 
 
+@pytest.mark.usefixtures("patience")
 async def test_little_waits_to_go_together_and_enough_goes_beside(store: Store) -> None:
     batches = batcher(store, BatchLimits(in_flight=2, max_weight=10, max_waiting=100, worthwhile=3))
     calls = await submit_behind(batches, "abc")
@@ -120,6 +127,7 @@ async def test_little_waits_to_go_together_and_enough_goes_beside(store: Store) 
     assert await settled(*calls) == ["A", "B", "C", "D"]
 
 
+@pytest.mark.usefixtures("patience")
 async def test_little_of_another_key_does_not_wait(store: Store) -> None:
     batches = batcher(store, BatchLimits(in_flight=2, max_weight=10, max_waiting=100, worthwhile=3))
     first = submit(batches, "a")
