@@ -35,6 +35,20 @@ t.seq, t.queue_id, {size_in_reply} AS size, t.tenant_id, t.id, t.queue, t.topic,
     t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
     t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
+-- part: said_once
+-- Of what is the same for all tasks of a claim, the first row tells.
+n.position, CASE WHEN n.position = 1 THEN clock.now END AS now,
+    CASE WHEN n.position = 1 THEN clock.now + q.lease END AS leased_until,
+    CASE WHEN n.position = 1 THEN q.id END AS queue_id, CASE WHEN n.position = 1 THEN q.returns END AS returns
+
+-- part: leased_task
+-- What is as usual is NULL: to send and to read it for every task would cost more than to lease the task.
+t.seq, t.id, nullif(t.topic, t.queue) AS topic, t.publish_id, nullif(t.type, '') AS type, t.payload, t.payload_is_json,
+    nullif(t.content_type, 'application/json') AS content_type, nullif(t.meta, '{}') AS meta, t.priority, t.dedupe_key,
+    t.attempts, t.max_attempts, nullif(t.available_at, t.created_at) AS available_at, t.expires_at, t.timeout_seconds,
+    nullif(t.lease_until, clock.now + q.lease) AS lease_until, t.last_error, t.last_error_at, t.created_at,
+    nullif(t.updated_at, clock.now) AS updated_at, nullif(t.first_leased_at, clock.now) AS first_leased_at
+
 -- part: state_by_now
 CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
     CASE WHEN t.lease_until > :now THEN t.lease_until END AS lease_until,
@@ -74,23 +88,23 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
 -- Those of the given leases that are held under their tokens and leave no tombstone: their rows go, and are archived.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 held AS MATERIALIZED (
-    SELECT leased.tid, a.result
+    SELECT a.*, leased.tid
     FROM unnest(CAST(:ids AS text[]), CAST(:token_hashes AS text[]), CAST(:results AS text[]))
-        AS a (id, token_hash, result)
+        WITH ORDINALITY AS a (id, token_hash, result, position)
     -- One by one: a plan that is made while there are few tasks would read all of the tenant's when there are many.
     CROSS JOIN LATERAL (
         SELECT t.ctid AS tid FROM mq_tasks AS t
         WHERE t.tenant_id = :tenant_id AND t.id = a.id
-            AND t.lease_token_hash = a.token_hash AND t.lease_until > (SELECT now FROM clock)
-            AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
         LIMIT 1
-        FOR UPDATE
     ) AS leased
 ),
 acked AS (
-    -- See `each_by_tid`.
-    DELETE FROM mq_tasks AS t USING held WHERE t.ctid = held.tid
-    RETURNING t.*, held.result
+    -- Whoever changes a row meanwhile is waited for, and everything that is asked of it is looked at again.
+    DELETE FROM mq_tasks AS t USING held
+    WHERE t.ctid = held.tid AND t.tenant_id = :tenant_id AND t.id = held.id
+        AND t.lease_token_hash = held.token_hash AND t.lease_until > (SELECT now FROM clock)
+        AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
+    RETURNING t.*, held.result, held.position
 ),
 archived AS (
     INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
@@ -104,7 +118,6 @@ archived AS (
         )
     FROM clock CROSS JOIN acked AS t
     LEFT JOIN LATERAL (SELECT q.id, q.history_days FROM mq_queues AS q WHERE q.id = t.queue_id LIMIT 1) AS q ON true
-    ORDER BY t.seq
 )
 
 -- part: chosen
@@ -647,11 +660,11 @@ SET {granted}, lease_until = greatest(clock.now, t.updated_at) + q.lease, leased
     updated_at = greatest(clock.now, t.updated_at)
 FROM clock CROSS JOIN open_queue AS q CROSS JOIN chosen AS c
 {dealt_out}
-RETURNING clock.now, q.returns, n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+RETURNING {said_once}, {leased_task}
 
 -- name: ack_at_once
 {acked}
-SELECT id, queue, lease_token_hash, attempts, available_at FROM acked
+SELECT position, queue, attempts, available_at FROM acked
 
 -- name: ack_and_log_at_once
 -- The same, with a line for each in the log of attempts.
@@ -664,7 +677,7 @@ logged AS (
     FROM clock CROSS JOIN acked AS a
     ORDER BY a.seq
 )
-SELECT id, queue, lease_token_hash, attempts, available_at FROM acked
+SELECT position, queue, attempts, available_at FROM acked
 
 -- name: find_finished
 -- How these tasks ended, as far as is known, and under which token.

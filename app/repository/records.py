@@ -78,6 +78,38 @@ def live_task_of(row: Row) -> Task:
     return _task_of(row, row["lease_until"], row["updated_at"], None, None)
 
 
+def leased_task_of(row: Row, first: Row, tenant_id: str, queue: str, worker_id: str | None) -> Task:
+    """A task of a claim at once: what its row leaves out is as usual, or as the first row of the claim says."""
+    now, created_at = first["now"], row["created_at"]
+    return Task(
+        tenant_id,
+        row["id"],
+        queue,
+        row["topic"] or queue,
+        row["publish_id"],
+        row["type"] or "",
+        Payload(row["payload"], row["payload_is_json"], row["content_type"] or "application/json"),
+        row["meta"] or "{}",
+        row["priority"],
+        row["dedupe_key"],
+        Status.LEASED,
+        row["attempts"],
+        row["max_attempts"],
+        row["available_at"] or created_at,
+        row["expires_at"],
+        row["timeout_seconds"],
+        worker_id,
+        row["lease_until"] or first["leased_until"],
+        row["last_error"],
+        row["last_error_at"],
+        None,
+        created_at,
+        row["updated_at"] or now,
+        row["first_leased_at"] or now,
+        None,
+    )
+
+
 def finished_task_of(row: Row) -> Task:
     return _task_of(row, None, row["finished_at"], row["result"], row["finished_at"])
 

@@ -6,7 +6,7 @@ is decided that can be decided. So nothing depends on a shortcut but speed.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
 from app.domain.lease_token import lease_token_hash, new_lease_token
@@ -14,7 +14,7 @@ from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.domain.task import DEFAULT_PRIORITY, Enqueued, NewTask, ReservedTask, Status
 from app.repository.connection import Row
 from app.repository.enqueueing import accepted
-from app.repository.records import live_task_of
+from app.repository.records import leased_task_of
 from app.repository.session import Database
 from app.repository.starts import NO_START, Starts
 
@@ -67,16 +67,17 @@ class Shortcuts:
             max_bytes=wish.max_bytes,
             **(NO_START if start is None else start.parameters()),
         )
+        in_order = sorted(rows or (), key=_position)
         shares: list[list[ReservedTask]] = [[] for _ in requests]
-        in_order = sorted(rows or (), key=lambda row: int(row["position"]))
         for index, token, row in zip(owners, tokens, in_order, strict=False):
-            shares[index].append(ReservedTask(live_task_of(row), token))
+            task = leased_task_of(row, in_order[0], wish.tenant_id, wish.queues[0], requests[index].worker_id)
+            shares[index].append(ReservedTask(task, token))
         if len(in_order) < len(owners) or wish.exclude_ids or now is not None:
             # Something may have been passed over: whoever looks next looks at everything.
             self._starts.forget(key)
         else:
-            self._starts.learn(key, in_order[-1], start)
-        return [_reserved(share, in_order) if share else None for share in shares]
+            self._starts.learn(key, in_order[0], in_order[-1], start)
+        return [_reserved(share, in_order[0]["now"]) if share else None for share in shares]
 
     async def ack_many(self, tenant_id: str, items: Sequence[AckItem], now: datetime | None) -> list[Settled | None]:
         """Acks what is held under its token, unless its dedupe key outlasts it."""
@@ -95,17 +96,21 @@ class Shortcuts:
             results=_unless_usual([item.result for item in items_by_id], None),
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )
-        acked = {(row["id"], row["lease_token_hash"]): row for row in rows or ()}
-        return [_settled(acked.get((item.id, item.token_hash))) for item in items]
+        acked = {items_by_id[row["position"] - 1].id: row for row in rows or ()}
+        return [_settled(item.id, acked.get(item.id)) for item in items]
 
 
-def _reserved(share: Sequence[ReservedTask], rows: Sequence[Row]) -> Reserved:
+def _position(row: Row) -> int:
+    return cast(int, row["position"])
+
+
+def _reserved(share: Sequence[ReservedTask], now: datetime) -> Reserved:
     # What was last done to a task may be later than when the statement began: its lease begins after that.
-    return Reserved(share, max([rows[0]["now"], *(lease.task.updated_at for lease in share)]))
+    return Reserved(share, max(now, *(lease.task.updated_at for lease in share)))
 
 
-def _settled(row: Row | None) -> Settled | None:
-    return None if row is None else Settled(row["id"], row["queue"], Status.DONE, row["attempts"], row["available_at"])
+def _settled(task_id: str, row: Row | None) -> Settled | None:
+    return None if row is None else Settled(task_id, row["queue"], Status.DONE, row["attempts"], row["available_at"])
 
 
 def task_columns(tasks: Sequence[NewTask]) -> dict[str, object]:

@@ -61,9 +61,9 @@ class Starts:
         start, ends_at = self._starts.get(key, (None, 0.0))
         return start if self._clock() < ends_at else None
 
-    def learn(self, key: Key, last: Row, given: Start | None) -> None:
+    def learn(self, key: Key, first: Row, last: Row, given: Start | None) -> None:
         """Remembers where a claim ended; one that began at a start leaves that start's life as it was."""
-        start = _start(last)
+        start = _start(first, last)
         goes_on = given is not None and (given.queue_id, given.returns) == (start.queue_id, start.returns)
         ends_at = self._starts.get(key, (None, 0.0))[1] if goes_on else self._clock() + LIFE_SECONDS
         if len(self._starts) >= MOST:
@@ -74,13 +74,13 @@ class Starts:
         self._starts.pop(key, None)
 
 
-def _start(last: Row) -> Start:
-    looked_until = last["now"] - LATE
+def _start(first: Row, last: Row) -> Start:
+    looked_until = first["now"] - LATE
     start = Start(
-        queue_id=last["queue_id"],
-        returns=last["returns"],
+        queue_id=first["queue_id"],
+        returns=first["returns"],
         priority=last["priority"],
-        at=last["available_at"],
+        at=last["available_at"] or last["created_at"],
         seq=last["seq"],
         looked_until=looked_until,
     )
