@@ -1,25 +1,18 @@
-"""What callers get to see: tasks and outcomes as JSON, payloads spliced in as they were given."""
+"""What callers get to see of queues and of what they did, as JSON."""
 
-import base64
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
+from app.api.task_views import instant, task_view
 from app.domain.commands import Extended, Requeued, Reserved, Settled
 from app.domain.doctor import Diagnosis
 from app.domain.errors import LeaseMQError
 from app.domain.queue import Queue
-from app.domain.task import Attempt, DeadLetter, Enqueued, ReservedTask, Status, Task
+from app.domain.task import Attempt, Enqueued, Status
 from app.domain.topology import Explanation, Operation, Published, QueueStats, Topic
 
 Json = dict[str, Any]
-
-
-def instant(value: datetime | None) -> datetime | str | None:
-    """RFC 3339 in UTC with microseconds, for `msgspec` to write, who is quick but leaves out those that are zero."""
-    return value if value is None or value.microsecond else _whole_second(value)
 
 
 def enqueued(outcome: Enqueued) -> Json:
@@ -32,41 +25,9 @@ def enqueued(outcome: Enqueued) -> Json:
     }
 
 
-def task(task: Task) -> Json:
-    payload, content = _payload(task)
-    return {
-        "id": task.id,
-        "tenant_id": task.tenant_id,
-        "queue": task.queue,
-        "topic": task.topic,
-        "publish_id": task.publish_id,
-        "type": task.type,
-        payload: content,
-        "content_type": task.payload.content_type,
-        "meta": msgspec.Raw(task.meta.encode()),
-        "priority": task.priority,
-        "dedupe_key": task.dedupe_key,
-        "status": task.status,
-        "attempts": task.attempts,
-        "max_attempts": task.max_attempts,
-        "available_at": instant(task.available_at),
-        "expires_at": instant(task.expires_at),
-        "timeout_seconds": task.timeout_seconds,
-        "lease_owner": task.lease_owner,
-        "lease_until": instant(task.lease_until),
-        "last_error": task.last_error,
-        "last_error_at": instant(task.last_error_at),
-        "result": None if task.result is None else msgspec.Raw(task.result.encode()),
-        "created_at": instant(task.created_at),
-        "updated_at": instant(task.updated_at),
-        "first_leased_at": instant(task.first_leased_at),
-        "finished_at": instant(task.finished_at),
-    }
-
-
 def reserved(reserved: Reserved) -> Json:
     return {
-        "tasks": [_leased(lease) for lease in reserved.tasks],
+        "tasks": [task_view(lease.task, lease.lease_token) for lease in reserved.tasks],
         "server_time": instant(reserved.server_time),
         "next_available_at": instant(reserved.next_available_at),
     }
@@ -96,15 +57,6 @@ def attempt(attempt: Attempt) -> Json:
         "finished_at": instant(attempt.finished_at),
         "success": attempt.success,
         "reason": attempt.reason,
-    }
-
-
-def dead_letter(letter: DeadLetter) -> Json:
-    return {
-        **task(letter.task),
-        "task_id": letter.task.id,
-        "reason": letter.reason,
-        "failed_at": instant(letter.failed_at),
     }
 
 
@@ -199,22 +151,5 @@ def diagnosis(diagnosis: Diagnosis) -> Json:
     }
 
 
-def page(items: Sequence[Json], next_cursor: str | None) -> Json:
+def page(items: Sequence[object], next_cursor: str | None) -> Json:
     return {"items": items, "next_cursor": next_cursor}
-
-
-def _leased(lease: ReservedTask) -> Json:
-    view = task(lease.task)
-    view["lease_token"] = lease.lease_token
-    return view
-
-
-def _whole_second(value: datetime) -> str:
-    # All instants are in UTC, so the offset is always the same six characters.
-    return value.isoformat(timespec="microseconds")[:-6] + "Z"
-
-
-def _payload(task: Task) -> tuple[str, msgspec.Raw | str]:
-    if task.payload.is_json:
-        return "payload", msgspec.Raw(task.payload.data)
-    return "payload_base64", base64.b64encode(task.payload.data).decode()

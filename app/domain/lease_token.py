@@ -4,7 +4,9 @@ import hashlib
 import os
 from base64 import urlsafe_b64encode
 
+# Three bytes make four letters, so many tokens can be written as one text and cut apart.
 TOKEN_BYTES = 24
+TOKEN_LENGTH = TOKEN_BYTES * 4 // 3
 TOKENS_AT_ONCE = 256
 
 
@@ -18,9 +20,8 @@ class LeaseTokenSource:
 
     def __call__(self) -> str:
         if not self._tokens:
-            bits = os.urandom(TOKEN_BYTES * TOKENS_AT_ONCE)
-            starts = range(0, len(bits), TOKEN_BYTES)
-            self._tokens += [urlsafe_b64encode(bits[start : start + TOKEN_BYTES]).decode() for start in starts]
+            text = urlsafe_b64encode(os.urandom(TOKEN_BYTES * TOKENS_AT_ONCE)).decode()
+            self._tokens += [text[start : start + TOKEN_LENGTH] for start in range(0, len(text), TOKEN_LENGTH)]
         return self._tokens.pop()
 
 

@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.domain.commands import ReserveRequest
-from app.domain.lease_token import lease_token_hash
 from app.repository.asyncpg_connection import AsyncpgConnection, AsyncpgPool, NumberedStatements
 from app.repository.connection import Connection, Row
 from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, UnsuitableServer
+from app.repository.grants import grant_parameters
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -134,10 +134,9 @@ class PostgreSQL(Dialect):
     ) -> Claimed:
         parameters: dict[str, object] = {
             "now": session.now,
-            "worker_ids": [grant.worker_id for grant in grants],
             "exclude_ids": list(wish.exclude_ids),
-            "token_hashes": [lease_token_hash(grant.token) for grant in grants],
             "max_bytes": wish.max_bytes,
+            **grant_parameters([grant.worker_id for grant in grants], [grant.token for grant in grants]),
         }
         if len(lanes) == 1 and lanes[0].type is None:
             [lane] = lanes

@@ -89,7 +89,7 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
 held AS MATERIALIZED (
     SELECT a.*, leased.tid
-    FROM unnest(CAST(:ids AS text[]), CAST(:token_hashes AS text[]), CAST(:results AS text[]))
+    FROM unnest(string_to_array(:ids, ' '), string_to_array(:token_hashes, ' '), CAST(:results AS text[]))
         WITH ORDINALITY AS a (id, token_hash, result, position)
     -- One by one: a plan that is made while there are few tasks would read all of the tenant's when there are many.
     CROSS JOIN LATERAL (
@@ -130,8 +130,10 @@ status = 'leased', attempts = t.attempts + 1, lease_owner = n.worker_id, last_wo
 
 -- part: dealt_out
 -- The first task goes with the first token, and so on; of tokens there may be more.
-CROSS JOIN LATERAL unnest(c.tids, CAST(:worker_ids AS text[]), CAST(:token_hashes AS text[]))
-    WITH ORDINALITY AS n (tid, worker_id, token_hash, position)
+CROSS JOIN LATERAL (
+    SELECT given.*, (CAST(:worker_ids AS text[]))[width_bucket(given.position, CAST(:begins AS bigint[]))] AS worker_id
+    FROM unnest(c.tids, string_to_array(:token_hashes, ' ')) WITH ORDINALITY AS given (tid, token_hash, position)
+) AS n
 WHERE t.ctid = n.tid
 
 -- part: leased_now

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
-from app.domain.lease_token import lease_token_hash, new_lease_token
+from app.domain.lease_token import new_lease_token
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.domain.task import DEFAULT_PRIORITY, Enqueued, NewTask, ReservedTask, Status
 from app.repository.connection import Row
 from app.repository.enqueueing import accepted
+from app.repository.grants import grant_parameters, joined
 from app.repository.records import leased_task_of
 from app.repository.session import Database
 from app.repository.starts import NO_START, Starts
@@ -62,9 +63,8 @@ class Shortcuts:
             lease_seconds=wish.lease_seconds,
             exclude_ids=list(wish.exclude_ids),
             limit=len(owners),
-            worker_ids=[requests[index].worker_id or "" for index in owners],
-            token_hashes=[lease_token_hash(token) for token in tokens],
             max_bytes=wish.max_bytes,
+            **grant_parameters([requests[index].worker_id or "" for index in owners], tokens),
             **(NO_START if start is None else start.parameters()),
         )
         in_order = sorted(rows or (), key=_position)
@@ -91,8 +91,8 @@ class Shortcuts:
             "ack_and_log_at_once" if log else "ack_at_once",
             now=now,
             tenant_id=tenant_id,
-            ids=[item.id for item in items_by_id],
-            token_hashes=[item.token_hash for item in items_by_id],
+            ids=joined(item.id for item in items_by_id),
+            token_hashes=joined(item.token_hash for item in items_by_id),
             results=_unless_usual([item.result for item in items_by_id], None),
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import asyncpg
 
-from app.domain.lease_token import lease_token_hash, new_lease_token
+from app.domain.lease_token import new_lease_token
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.repository.asyncpg_connection import AsyncpgConnection, NumberedStatements
+from app.repository.grants import grant_parameters, joined
 from app.repository.postgresql import PLANNING
 from app.repository.shortcuts import task_columns
 from app.repository.starts import NO_START
@@ -36,18 +37,19 @@ class AsyncpgCycle:
 
     async def _reserve(self, limit: int) -> dict[str, str]:
         """Lease tasks; their token hashes by id."""
-        hashes = [lease_token_hash(new_lease_token()) for _ in range(limit)]
+        grants = grant_parameters(["bench"] * limit, [new_lease_token() for _ in range(limit)])
         parameters = {
             "now": None, "tenant_id": TENANT, "queue": QUEUE, "lease": timedelta(seconds=LEASE_SECONDS),
-            "lease_seconds": LEASE_SECONDS, "exclude_ids": [], "limit": limit, "worker_ids": ["bench"] * limit,
-            "token_hashes": hashes, "max_bytes": MAX_BYTES, **NO_START,
+            "lease_seconds": LEASE_SECONDS, "exclude_ids": [], "limit": limit, "max_bytes": MAX_BYTES,
+            **grants, **NO_START,
         }  # fmt: skip
         rows = await self._connection.fetch("claim_at_once", parameters)
+        hashes = str(grants["token_hashes"]).split()
         return {row["id"]: hashes[row["position"] - 1] for row in rows}
 
     async def _ack(self, hashes: dict[str, str]) -> int:
-        parameters = {
-            "now": None, "tenant_id": TENANT, "ids": list(hashes), "token_hashes": list(hashes.values()),
+        parameters: dict[str, object] = {
+            "now": None, "tenant_id": TENANT, "ids": joined(hashes), "token_hashes": joined(hashes.values()),
             "results": [], "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
         }  # fmt: skip
         return len(await self._connection.fetch("ack_at_once", parameters))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from app.api.views import instant
+from app.api.task_views import instant
 
 
 @pytest.mark.parametrize(

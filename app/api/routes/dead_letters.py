@@ -11,6 +11,7 @@ from app.api.queries import DeadLetterParameters
 from app.api.replies import DeadLetterListReply, DeadLetterReply, OperationReply, PurgeReply, RequeueReply
 from app.api.requests import PurgeBody, RequeueBody, RequeueOneBody
 from app.api.responses import json_response, refuses
+from app.api.task_views import dead_letter_view
 from app.domain.commands import DeadLetterFilter, FinishedKey
 
 router = APIRouter(prefix="/v1/dlq", tags=["dead letters"], route_class=JsonRoute)
@@ -21,7 +22,7 @@ async def list_dead_letters(query: DeadLetterParameters, tenant_id: TenantId, le
     """Dead letters, newest first."""
     after = decode_cursor(query.cursor, FinishedKey, of="dlq")
     page = await letters.list(tenant_id, query.to_filter(), query.limit, after)
-    items = [views.dead_letter(letter) for letter in page.items]
+    items = [dead_letter_view(letter) for letter in page.items]
     return json_response(views.page(items, encode_cursor(page.next_key, of="dlq")))
 
 
@@ -55,7 +56,7 @@ async def purge_dead_letters(tenant_id: TenantId, letters: DeadLetters, body: Pu
 @router.get("/{task_id}", response_model=DeadLetterReply, responses=refuses("task_not_found"))
 async def get_dead_letter(task_id: TaskId, tenant_id: TenantId, letters: DeadLetters) -> Response:
     """The newest dead letter of the task."""
-    return json_response(views.dead_letter(await letters.get(tenant_id, task_id)))
+    return json_response(dead_letter_view(await letters.get(tenant_id, task_id)))
 
 
 @router.delete("/{task_id}", response_model=PurgeReply, responses=refuses("task_not_found"))

@@ -19,6 +19,7 @@ from app.api.replies import (
     StatsReply,
 )
 from app.api.responses import json_response, refuses
+from app.api.task_views import instant
 from app.domain.topology import NameKey
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=JsonRoute)
@@ -90,7 +91,7 @@ async def resume_queue(name: Name, tenant_id: TenantId, queues: Queues) -> Respo
 async def keep_alive(name: Name, body: KeepAliveBody, tenant_id: TenantId, queues: Queues) -> Response:
     """Lets an exclusive queue live that long from now."""
     ends_at = await queues.keep_alive(tenant_id, name, body.seconds)
-    return json_response({"keep_alive_until": views.instant(ends_at)})
+    return json_response({"keep_alive_until": instant(ends_at)})
 
 
 @router.post("/{name}/purge", response_model=PurgeReply, responses=refuses())

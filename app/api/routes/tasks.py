@@ -11,6 +11,7 @@ from app.api.queries import CancelParameters, PagingParameters, TaskParameters
 from app.api.replies import AttemptListReply, ExplainReply, SettleReply, TaskListReply, TaskReply
 from app.api.requests import EditBody
 from app.api.responses import json_response, refuses
+from app.api.task_views import task_view
 from app.domain.commands import AttemptKey, FinishedKey, LiveKey
 from app.domain.task import LIVE_STATUSES, Status
 
@@ -29,13 +30,13 @@ async def list_tasks(query: TaskParameters, tenant_id: TenantId, tasks: Tasks) -
         until = decode_cursor(query.cursor, FinishedKey, of=wanted.status)
         finished = await tasks.list_finished(tenant_id, wanted, query.limit, until)
         items, cursor = finished.items, encode_cursor(finished.next_key, of=wanted.status)
-    return json_response(views.page([views.task(task) for task in items], cursor))
+    return json_response(views.page([task_view(task) for task in items], cursor))
 
 
 @router.get("/tasks/{task_id}", response_model=TaskReply, responses=refuses("task_not_found"))
 async def get_task(task_id: TaskId, tenant_id: TenantId, tasks: Tasks) -> Response:
     """The task in whatever state."""
-    return json_response(views.task(await tasks.get(tenant_id, task_id)))
+    return json_response(task_view(await tasks.get(tenant_id, task_id)))
 
 
 @router.get("/tasks/{task_id}/attempts", response_model=AttemptListReply, responses=refuses("task_not_found"))
@@ -64,7 +65,7 @@ async def explain_task(task_id: TaskId, tenant_id: TenantId, queues: Queues) -> 
 )
 async def edit_task(task_id: TaskId, body: EditBody, tenant_id: TenantId, tasks: Tasks) -> Response:
     """Changes a task that waits."""
-    return json_response(views.task(await tasks.edit(tenant_id, task_id, body.to_edit())))
+    return json_response(task_view(await tasks.edit(tenant_id, task_id, body.to_edit())))
 
 
 @router.delete(
