@@ -17,6 +17,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.maxConcurrentOutputFileWriters": "40",
+    # What goes between Java and Python goes by as much at once as a batch of rows has.
+    "spark.buffer.size": str(1024 * 1024),
 }
 # What `spark-submit` would be told by whoever submits.
 OWN_SETTINGS = {
@@ -33,7 +35,8 @@ LOCAL_SETTINGS = {
     "spark.sql.maxConcurrentOutputFileWriters": "8",
     "spark.sql.shuffle.partitions": "4",
 }
-JAVA_OPTIONS = "-Duser.timezone=UTC"
+# Arrow does not check each access to a column: what Spark's workers send was checked as it was made.
+JAVA_OPTIONS = "-Duser.timezone=UTC -Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 # Java takes about 300 MiB beside its heap. All in all a driver on two cores stays below 1 GiB, at any number of rows.
 # Spark wants 450 MiB at least, of which the collector takes a part.
 LEAST_HEAP_MIB = 480

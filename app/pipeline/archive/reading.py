@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from app.pipeline.archive.windows import Window
 from app.pipeline.lake.lake import KEPT
 from app.pipeline.source.comparisons import Operator
+from app.pipeline.source.garbage import spare_modules
 from app.pipeline.source.keys import KeyRange
 from app.pipeline.source.reading import compare, read_batches
 from app.pipeline.tables import ATTEMPTS, Table
@@ -37,6 +38,7 @@ def read_rows(spark: SparkSession, database_url: str, table: Table, window: Wind
     ranges = KeyRange(window.low + 1, window.high).split(_parts(spark, window))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_modules()
         for batch in batches:
             for position in batch.column(0).to_pylist():
                 yield from read_batches(database_url, scanned, ranges[position], where=[old], required=table.required)

@@ -71,6 +71,11 @@ class Database(ABC):
         """Raises `PipelineError` unless the database answers and has the schema that is known here."""
         refuse_other_revision(self.revision())
 
+    def checked_key_range(self, table: Table) -> KeyRange:
+        """As `key_range`, after a `check`."""
+        self.check()
+        return self.key_range(table)
+
     def no_answer(self, error: BaseException) -> PipelineError:
         """What is told of a database that cannot be asked: the driver's reason in a line, without the password."""
         reason = " ".join(str(error).split())

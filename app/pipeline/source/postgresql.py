@@ -13,7 +13,7 @@ from adbc_driver_postgresql import StatementOptions, dbapi
 
 from app.pipeline.source.batches import BATCH_BYTES, conform
 from app.pipeline.source.comparisons import Comparison, Operator, Value, render, utc
-from app.pipeline.source.database import REVISION, Database, write_url
+from app.pipeline.source.database import REVISION, Database, refuse_other_revision, write_url
 from app.pipeline.source.keys import KeyRange
 from app.pipeline.source.scan import Scan
 from app.pipeline.tables import Kind, Table
@@ -34,14 +34,18 @@ class PostgreSQL(Database):
     known_options = NOT_FOR_LIBPQ | {"host", "passfile", "port", "ssl", "sslmode", "target_session_attrs"}
 
     def revision(self) -> str | None:
-        try:
-            return str(self._fetch_row(REVISION)[0])
-        except ProgrammingError:
-            return None
+        with self._cursor() as cursor:
+            return _revision(cursor)
 
     def key_range(self, table: Table) -> KeyRange:
-        first, last = self._fetch_row(f"SELECT min({table.key}), max({table.key}) FROM {table.relation}")
-        return KeyRange(first, last) if first is not None else KeyRange(1, 0)
+        with self._cursor() as cursor:
+            return _key_range(cursor, table)
+
+    def checked_key_range(self, table: Table) -> KeyRange:
+        """By one connection: the driver looks at all types of the database in each."""
+        with self._cursor() as cursor:
+            refuse_other_revision(_revision(cursor))
+            return _key_range(cursor, table)
 
     def render(self, comparison: Comparison) -> str:
         column = comparison.column.name
@@ -57,11 +61,6 @@ class PostgreSQL(Database):
             cursor.execute(scan.statement(keys, self.render))
             for batch in cursor.fetch_record_batch():
                 yield conform(_finite(batch), schema)
-
-    def _fetch_row(self, statement: str) -> tuple[Any, ...]:
-        with self._cursor() as cursor:
-            cursor.execute(statement)
-            return cursor.fetchone() or (None,)
 
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
@@ -79,6 +78,23 @@ class PostgreSQL(Database):
         options = ((name, value) for name, value in address.options if name not in NOT_FOR_LIBPQ)
         given = {"sslmode" if name == "ssl" else name: value for name, value in options}
         return f"{write_url('postgresql', address)}?{urlencode({**CONNECTION, **given}, quote_via=quote)}"
+
+
+def _revision(cursor: Any) -> str | None:
+    try:
+        return str(_fetch_row(cursor, REVISION)[0])
+    except ProgrammingError:
+        return None
+
+
+def _key_range(cursor: Any, table: Table) -> KeyRange:
+    first, last = _fetch_row(cursor, f"SELECT min({table.key}), max({table.key}) FROM {table.relation}")
+    return KeyRange(first, last) if first is not None else KeyRange(1, 0)
+
+
+def _fetch_row(cursor: Any, statement: str) -> tuple[Any, ...]:
+    cursor.execute(statement)
+    return cursor.fetchone() or (None,)
 
 
 def _finite(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from app.pipeline.source.comparisons import NotExpressible
 from app.pipeline.source.factory import find_database
 from app.pipeline.source.filters import to_comparison
+from app.pipeline.source.garbage import spare_modules
 from app.pipeline.source.keys import KeyRange
 from app.pipeline.source.options import check_names, columns_of, partitions_of, pushdown_of, table_of, url_of
 from app.pipeline.source.scan import Scan
@@ -39,16 +40,18 @@ class MqReader(DataSourceReader):
         self._partitions = partitions_of(options)
         self._comparisons = read_where(options.get("where", "[]"), self._table)
         self._database = find_database(url_of(options))
-        self._database.check()
+        self._keys = self._database.checked_key_range(self._table)
+        spare_modules()
 
     def partitions(self) -> list[InputPartition]:
-        """Ranges that cover the keys that there are now; what comes later is not read."""
-        keys = self._database.key_range(self._table).narrowed(self._table.key, self._comparisons)
+        """Ranges that cover the keys that there were at first; what came later is not read."""
+        keys = self._keys.narrowed(self._table.key, self._comparisons)
         return [KeyPartition(part) for part in keys.split(self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a range."""
         assert isinstance(partition, KeyPartition)
+        spare_modules()
         scan = Scan(self._table, self._columns, tuple(self._comparisons), self._required)
         return map(scan.checked, self._database.read(scan, partition.keys))
 
