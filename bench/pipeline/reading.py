@@ -14,7 +14,7 @@ from bench.ratios import Claim
 from bench.scenario import Contestant, Measured, Scenario
 from bench.stage import Stage
 
-WARMUPS = 3
+WARMUPS = 10
 
 
 def _prepare(stage: Stage) -> list[Contestant]:
@@ -24,10 +24,10 @@ def _prepare(stage: Stage) -> list[Contestant]:
     # Both sides are warm: processes are there, and Java has compiled what it runs.
     for _ in range(WARMUPS):
         _read_directly(pool, url)
-        _read_by_spark(url, rows)
+        _read_by_spark(url)
     return [
         Contestant("the driver alone", lambda: _read_directly(pool, url)),
-        Contestant("the data source", lambda: _read_by_spark(url, rows)),
+        Contestant("the data source", lambda: _read_by_spark(url)),
     ]
 
 
@@ -48,11 +48,12 @@ def _count_rows(url: str, keys: KeyRange) -> int:
     return sum(batch.num_rows for batch in read_batches(url, TASKS, keys))
 
 
-def _read_by_spark(url: str, rows: int) -> Measured:
+def _read_by_spark(url: str) -> Measured:
     started_at = time.monotonic()
     source = session().read.format("mq").option("url", url).option("table", TASKS.name).option("partitions", cores())
-    source.load().write.format("noop").mode("overwrite").save()
-    return {"rows_per_second": rows / (time.monotonic() - started_at)}
+    # Counted, as by the driver alone. Spark takes every column: it does not tell Python's sources which ones it needs.
+    read = source.load().count()
+    return {"rows_per_second": read / (time.monotonic() - started_at)}
 
 
 READING = Scenario(
