@@ -37,6 +37,10 @@ class Rows(list[Sequence[object]]):
     """What stands behind VALUES."""
 
 
+class Arguments(list[object]):
+    """What a function takes any number of."""
+
+
 # How the driver writes and reads values.
 CONVERSIONS = {
     **conversions,
@@ -67,6 +71,8 @@ class Interpolated:
     def _fill(self, name: str, value: object) -> str:
         if isinstance(value, Rows):
             return ",".join(map(_listed, value))
+        if isinstance(value, Arguments):
+            return ",".join(map(literal, value))
         if not isinstance(value, list):
             return literal(value)
         if name not in self._listed:

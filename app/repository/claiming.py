@@ -21,7 +21,7 @@ async def lease_picked(
     picked: Iterable[Row],
 ) -> list[Row]:
     """Leases rows that nobody else can take, as many as fit a reply, and reads them in the order given."""
-    chosen = list(_fitting(picked, wish.max_bytes))
+    chosen = list(fitting(picked, wish.max_bytes))
     if not chosen:
         return []
     ends = {lane.queue_id: lane.lease_until for lane in lanes}
@@ -42,7 +42,7 @@ async def lease_picked(
     return [rows[row["seq"]] for row in chosen]
 
 
-def _fitting(picked: Iterable[Row], max_bytes: int) -> Iterable[Row]:
+def fitting(picked: Iterable[Row], max_bytes: int) -> Iterable[Row]:
     """The first always fits: a reply is never empty because a task is large."""
     total = 0
     for row in picked:

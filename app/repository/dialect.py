@@ -77,6 +77,8 @@ class Dialect(ABC):
     remembers_starts = False
     # Whether one sees how long others' transactions have been open.
     tells_of_transactions = True
+    # Indexes that others have and that it does without.
+    merged_indexes: frozenset[str] = frozenset()
     # What its driver raises.
     errors: tuple[type[Exception], ...] = (DBAPIError, PoolTimeout)
 

@@ -19,9 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from app.domain.commands import ReserveRequest
 from app.domain.transitions import Event, Move
 from app.repository.asyncmy_connection import CONVERSIONS, AsyncmyConnection, Rows
-from app.repository.claiming import lease_picked, pick_parameters
+from app.repository.claiming import pick_parameters
 from app.repository.connection import Connection, Row
 from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, UnsuitableServer
+from app.repository.mysql_claiming import lease_locked
 from app.repository.pool import PoolSettings
 from app.repository.records import keep_until
 from app.repository.session import Session
@@ -70,6 +71,7 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
 
 class MySQL(Dialect):
     name = "mysql"
+    merged_indexes = frozenset({"ix_mq_tasks_scheduled", "ix_mq_tasks_leased", "ix_mq_tasks_tombstones"})
     errors = (DBAPIError, PoolTimeout, MySQLError)
 
     @asynccontextmanager
@@ -155,14 +157,14 @@ class MySQL(Dialect):
         if len(lanes) == 1 and lanes[0].type is None:
             limit = min(lanes[0].room, len(grants))
             picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
-            return Claimed(await lease_picked(session, wish, lanes, grants, picked))
+            return Claimed(await lease_locked(session, wish, lanes, grants, picked))
         records = [asdict(lane) for lane in lanes]
         ranked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
         if not ranked:
             return Claimed([])
         locked = {row["seq"]: row for row in await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked])}
         winners = [locked[row["seq"]] for row in ranked if _still_the_same(row, locked.get(row["seq"]))]
-        return Claimed(await lease_picked(session, wish, lanes, grants, winners), raced=not winners)
+        return Claimed(await lease_locked(session, wish, lanes, grants, winners), raced=not winners)
 
     def kind_of(self, error: Exception) -> ErrorKind:
         code = _code_of(error)

@@ -32,11 +32,13 @@ queue, topic, publish_id, type, payload, payload_is_json, content_type, meta, si
 -- part: size_in_reply
 t.size + coalesce(octet_length(t.last_error), 0)
 
+-- part: picked_task
+t.seq, t.queue_id, {size_in_reply} AS size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type,
+    t.payload_is_json, t.content_type, t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at,
+    t.expires_at, t.timeout_seconds, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
+
 -- part: live_task
-t.seq, t.queue_id, {size_in_reply} AS size, t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload,
-    t.payload_is_json, t.content_type, t.meta,
-    t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at, t.expires_at, t.timeout_seconds,
-    t.last_error, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
+{picked_task}, t.payload, t.meta, t.last_error
 
 -- part: state_by_now
 CASE WHEN t.lease_until > :now THEN t.lease_owner END AS lease_owner,
@@ -64,13 +66,17 @@ JSON_TABLE(:moves, '$[*]' COLUMNS (
     dedupe_until DATETIME(6) PATH '$.dedupe_until'
 )) AS m
 
+-- part: waiting_for_time
+mq_tasks FORCE INDEX (ix_mq_tasks_ready)
+        WHERE status IN ('leased', 'scheduled') AND line_rank = 0
+
 -- part: each_task
 -- One by one by their keys: of a table that it takes for small, MySQL would read and lock every row.
 STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (PRIMARY) ON
 
--- part: each_of_these
-JSON_TABLE(:seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s
-    {each_task} t.seq = s.seq
+-- part: by_key
+-- Likewise, in the order of the keys.
+mq_tasks AS t FORCE INDEX (PRIMARY)
 
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
@@ -151,12 +157,7 @@ VALUES :tasks
 -- Whether time has changed anything in these queues that nobody has moved yet.
 SELECT
     EXISTS (
-        SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
-        WHERE queue_id IN :queue_ids AND lease_until <= :now
-    )
-    OR EXISTS (
-        SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
-        WHERE queue_id IN :queue_ids AND status = 'scheduled' AND available_at <= :now
+        SELECT 1 FROM {waiting_for_time} AND queue_id IN :queue_ids AND line_at <= :now
     )
     OR EXISTS (
         SELECT 1 FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
@@ -169,14 +170,7 @@ SELECT {state}
 FROM {tasks}
 JOIN (
     (
-        SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
-        WHERE queue_id IN :queue_ids AND lease_until <= :now
-        LIMIT :limit
-    )
-    UNION
-    (
-        SELECT seq FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
-        WHERE queue_id IN :queue_ids AND status = 'scheduled' AND available_at <= :now
+        SELECT seq FROM {waiting_for_time} AND queue_id IN :queue_ids AND line_at <= :now
         LIMIT :limit
     )
     UNION
@@ -191,25 +185,24 @@ FOR UPDATE OF t SKIP LOCKED
 
 -- name: lock_rows
 -- These rows, locked in order.
-SELECT {state} FROM {each_of_these} {of_tasks} ORDER BY t.seq FOR UPDATE OF t
+SELECT {state} FROM {by_key} {of_tasks} WHERE t.seq IN :seqs ORDER BY t.seq FOR UPDATE OF t
 
 -- name: lock_tasks
--- The live tasks of these ids, locked in the order that they are given in.
+-- The live tasks of these ids, locked in their order.
 SELECT {state}
-FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id VARCHAR(64) PATH '$')) AS i
-STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (uq_mq_tasks_id)
-    ON t.tenant_id = :tenant_id AND t.id = i.id COLLATE utf8mb4_0900_bin
-{of_tasks}
+FROM mq_tasks AS t FORCE INDEX (uq_mq_tasks_id)
+    {of_tasks}
+WHERE t.tenant_id = :tenant_id AND t.id IN :ids
 FOR UPDATE OF t
 
 -- name: pick_queue
 -- The first ready tasks of one queue, locked; rows that somebody else is claiming are passed over.
-SELECT t.seq, t.queue_id, {size_in_reply} AS size
+SELECT {picked_task}
 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
 WHERE t.queue_id = :queue_id AND t.status = 'ready'
     AND (t.expires_at IS NULL OR t.expires_at > :now)
     AND t.id NOT IN :exclude_ids
-ORDER BY t.priority DESC, t.available_at, t.seq
+ORDER BY t.line_rank, t.line_at, t.seq
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -218,50 +211,50 @@ FOR UPDATE SKIP LOCKED
 SELECT ranked.seq, ranked.queue_id, ranked.priority
 FROM (
     SELECT best.*,
-        row_number() OVER (PARTITION BY best.queue_id, best.priority ORDER BY best.available_at, best.seq) AS turn,
-        row_number() OVER (PARTITION BY best.queue_id ORDER BY best.priority DESC, best.available_at, best.seq) AS nth
+        row_number() OVER (PARTITION BY best.queue_id, best.line_rank ORDER BY best.line_at, best.seq) AS turn,
+        row_number() OVER (PARTITION BY best.queue_id ORDER BY best.line_rank, best.line_at, best.seq) AS nth
     FROM (
     -- each lane, by UNION ALL: in a LATERAL join its rows would all be sorted
     (
-        SELECT t.seq, t.queue_id, t.priority, t.available_at, :place AS place, :room AS room
+        SELECT t.seq, t.queue_id, t.priority, t.line_rank, t.line_at, :place AS place, :room AS room
         FROM mq_tasks AS t
         WHERE t.queue_id = :queue_id AND t.status = 'ready'
-            AND (:type IS NULL OR t.type = :type)
+            -- Those without a type are no line by themselves: they are picked out of all.
+            AND (:type IS NULL OR :type = '' OR t.line_type = :type)
+            AND (:type IS NULL OR :type <> '' OR t.type = '')
             AND (t.expires_at IS NULL OR t.expires_at > :now)
             AND t.id NOT IN :exclude_ids
-        ORDER BY t.priority DESC, t.available_at, t.seq
+        ORDER BY t.line_rank, t.line_at, t.seq
         LIMIT :limit
     )
     -- end of lane
     ) AS best
 ) AS ranked
 WHERE ranked.nth <= ranked.room
-ORDER BY ranked.priority DESC, ranked.turn, ranked.place
+ORDER BY ranked.line_rank, ranked.turn, ranked.place
 LIMIT :limit
 
 -- name: lock_ranked
 -- The winners, locked and looked at again.
-SELECT t.seq, t.queue_id, t.priority, {size_in_reply} AS size FROM {each_of_these}
-WHERE t.status = 'ready'
+SELECT {picked_task} FROM {by_key}
+WHERE t.seq IN :seqs AND t.status = 'ready'
 FOR UPDATE OF t SKIP LOCKED
 
 -- name: lease_many
-UPDATE JSON_TABLE(:leases, '$[*]' COLUMNS (
-    seq BIGINT PATH '$.seq', token_hash VARCHAR(32) PATH '$.token_hash', worker_id VARCHAR(128) PATH '$.worker_id',
-    lease_until DATETIME(6) PATH '$.lease_until'
-)) AS n
-{each_task} t.seq = n.seq
-SET t.status = 'leased', t.attempts = t.attempts + 1, t.lease_owner = n.worker_id, t.last_worker = n.worker_id,
-    t.lease_token_hash = n.token_hash,
-    t.lease_until = timestampadd(
-        MICROSECOND, timestampdiff(MICROSECOND, :now, greatest(CAST(:now AS DATETIME(6)), t.updated_at)), n.lease_until
-    ),
-    t.leased_at = greatest(CAST(:now AS DATETIME(6)), t.updated_at),
-    t.first_leased_at = coalesce(t.first_leased_at, greatest(CAST(:now AS DATETIME(6)), t.updated_at)),
-    t.last_token_hash = NULL, t.last_token_fate = NULL, t.updated_at = greatest(CAST(:now AS DATETIME(6)), t.updated_at)
+-- Each under its own token: the one that stands where its key does among the keys. Columns are set from first to last.
+UPDATE {by_key}
+SET t.status = 'leased', t.attempts = t.attempts + 1,
+    t.lease_owner = elt(field(t.seq, :keys), :worker_ids), t.last_worker = t.lease_owner,
+    t.lease_token_hash = elt(field(t.seq, :keys), :token_hashes),
+    t.updated_at = greatest(:now, t.updated_at), t.leased_at = t.updated_at,
+    t.first_leased_at = coalesce(t.first_leased_at, t.updated_at),
+    t.lease_until = timestampadd(MICROSECOND, elt(field(t.queue_id, :queue_ids), :leases), t.updated_at),
+    t.last_token_hash = NULL, t.last_token_fate = NULL
+WHERE t.seq IN :seqs
 
--- name: read_leased
-SELECT {live_task}, t.status, t.lease_owner, t.lease_until FROM mq_tasks AS t WHERE t.seq IN :seqs
+-- name: read_contents
+-- What may be long, of those that are leased and not of all that were picked.
+SELECT t.seq, t.payload, t.meta, t.last_error FROM {by_key} WHERE t.seq IN :seqs
 
 -- name: next_available
 -- When the next task of these lanes is due, or may come back because its lease ends.
@@ -269,23 +262,23 @@ SELECT min(next_at) AS next_at
 FROM (
     -- each lane, by UNION ALL
     (
-        SELECT t.available_at AS next_at
-        FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
-        WHERE t.queue_id = :queue_id AND t.status = 'scheduled'
-            AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
+        SELECT t.line_at AS next_at
+        FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+        WHERE t.queue_id = :queue_id AND t.status = 'scheduled' AND t.line_rank = 0
+            AND (t.expires_at IS NULL OR t.expires_at > t.line_at)
             AND (:type IS NULL OR t.type = :type)
-        ORDER BY t.available_at
+        ORDER BY t.line_at
         LIMIT 1
     )
     UNION ALL
     (
-        SELECT t.lease_until
-        FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_leased)
-        WHERE t.queue_id = :queue_id AND t.lease_until IS NOT NULL
+        SELECT t.line_at
+        FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+        WHERE t.queue_id = :queue_id AND t.status = 'leased' AND t.line_rank = 0
             AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
-            AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
+            AND (t.expires_at IS NULL OR t.expires_at > t.line_at)
             AND (:type IS NULL OR t.type = :type)
-        ORDER BY t.lease_until
+        ORDER BY t.line_at
         LIMIT 1
     )
     -- end of lane
@@ -294,7 +287,7 @@ FROM (
 -- name: count_leased
 -- How many leases run in these queues.
 SELECT queue_id, count(*) AS leased FROM mq_tasks
-WHERE queue_id IN :queue_ids AND status = 'leased' AND lease_until > :now
+WHERE queue_id IN :queue_ids AND status = 'leased' AND line_rank = 0 AND line_at > :now
 GROUP BY queue_id
 
 -- name: queues_with_ready
@@ -342,7 +335,8 @@ SELECT t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.p
     t.size, t.priority, t.dedupe_key, t.dedupe_seconds, t.attempts, t.max_attempts, t.available_at, t.expires_at,
     t.timeout_seconds, t.first_leased_at, t.last_worker, t.lease_token_hash, 'acked', t.failed_token_hash,
     t.last_error, t.last_error_at, t.created_at, 'done', :at, :keep_until
-FROM {each_of_these}
+FROM {by_key}
+WHERE t.seq IN :seqs
 ORDER BY t.seq
 
 -- name: bury_many
@@ -362,7 +356,8 @@ SET t.status = 'done', t.id = NULL, t.tombstone_id = m.task_id, t.dedupe_until =
     t.lease_owner = NULL, t.lease_token_hash = NULL, t.lease_until = NULL, t.leased_at = NULL, t.updated_at = m.at
 
 -- name: delete_many
-DELETE t FROM {each_of_these}
+-- By their keys too: DELETE does not know FORCE INDEX, and a hint is passed over by servers older than 8.0.20.
+DELETE /*+ INDEX(mq_tasks PRIMARY) */ FROM mq_tasks WHERE seq IN :seqs
 
 -- name: insert_attempts
 INSERT INTO mq_task_attempts (
@@ -436,9 +431,9 @@ ORDER BY t.seq
 LIMIT :limit
 
 -- name: find_scheduled
-SELECT t.seq FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_scheduled)
-WHERE t.queue_id IN :queue_ids AND t.status = 'scheduled' AND t.seq > :after_seq
-    AND t.available_at <= :due_by -- if due_by is given
+SELECT t.seq FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+WHERE t.queue_id IN :queue_ids AND t.status = 'scheduled' AND t.line_rank = 0 AND t.seq > :after_seq
+    AND t.line_at <= :due_by -- if due_by is given
     AND t.topic = :topic -- if topic is given
     AND t.type = :type -- if type is given
 ORDER BY t.seq
@@ -446,8 +441,8 @@ LIMIT :limit
 
 -- name: find_leased
 SELECT t.seq FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
-WHERE t.queue_id IN :queue_ids AND t.status = 'leased' AND t.seq > :after_seq
-    AND t.lease_until <= :due_by -- if due_by is given
+WHERE t.queue_id IN :queue_ids AND t.status = 'leased' AND t.line_rank = 0 AND t.seq > :after_seq
+    AND t.line_at <= :due_by -- if due_by is given
     AND t.queue = :queue -- if queue is given
     AND t.topic = :topic -- if topic is given
     AND t.type = :type -- if type is given
@@ -595,14 +590,14 @@ LIMIT :limit
 -- What is ready in a queue, locked; what somebody is reserving is left to them.
 SELECT t.seq FROM mq_tasks AS t
 WHERE t.queue_id = :queue_id AND t.status = 'ready' AND t.seq <= :last_seq
-ORDER BY t.priority DESC, t.available_at, t.seq
+ORDER BY t.line_rank, t.line_at, t.seq
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: lock_scheduled
 SELECT t.seq FROM mq_tasks AS t
-WHERE t.queue_id = :queue_id AND t.status = 'scheduled' AND t.seq <= :last_seq
-ORDER BY t.available_at
+WHERE t.queue_id = :queue_id AND t.status = 'scheduled' AND t.line_rank = 0 AND t.seq <= :last_seq
+ORDER BY t.line_at
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
@@ -684,7 +679,8 @@ FROM (
 -- name: count_ready_by_priority
 SELECT priority, count(*) AS tasks, min(available_at) AS oldest_at
 FROM (
-    SELECT priority, available_at FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
+    SELECT -line_rank AS priority, line_at AS available_at
+    FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready'
     LIMIT :bound -- if bound is given
 ) AS counted
 GROUP BY priority
@@ -695,18 +691,18 @@ ORDER BY priority DESC
 SELECT count(*) AS ahead
 FROM (
     (
-        SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' AND priority > :priority LIMIT :bound
+        SELECT 1 FROM mq_tasks WHERE queue_id = :queue_id AND status = 'ready' AND line_rank < -:priority LIMIT :bound
     )
     UNION ALL
     (
         SELECT 1 FROM mq_tasks
-        WHERE queue_id = :queue_id AND status = 'ready' AND priority = :priority AND available_at < :available_at
+        WHERE queue_id = :queue_id AND status = 'ready' AND line_rank = -:priority AND line_at < :available_at
         LIMIT :bound
     )
     UNION ALL
     (
         SELECT 1 FROM mq_tasks
-        WHERE queue_id = :queue_id AND status = 'ready' AND priority = :priority AND available_at = :available_at
+        WHERE queue_id = :queue_id AND status = 'ready' AND line_rank = -:priority AND line_at = :available_at
             AND seq < :seq
         LIMIT :bound
     )
@@ -717,11 +713,8 @@ FROM (
 -- Those of the queues in which time has changed something that nobody has moved yet; the first of each kind tells.
 SELECT DISTINCT q.tenant_id, q.id AS queue_id
 FROM (
-    SELECT queue_id, min(lease_until) AS at FROM mq_tasks FORCE INDEX (ix_mq_tasks_leased)
-    WHERE queue_id IN :queue_ids GROUP BY queue_id
-    UNION ALL
-    SELECT queue_id, min(available_at) FROM mq_tasks FORCE INDEX (ix_mq_tasks_scheduled)
-    WHERE queue_id IN :queue_ids AND status = 'scheduled' GROUP BY queue_id
+    SELECT queue_id, min(line_at) AS at FROM mq_tasks FORCE INDEX (ix_mq_tasks_ready)
+    WHERE status IN ('leased', 'scheduled') AND queue_id IN :queue_ids AND line_rank = 0 GROUP BY status, queue_id
     UNION ALL
     SELECT queue_id, min(expires_at) FROM mq_tasks FORCE INDEX (ix_mq_tasks_expiring)
     WHERE queue_id IN :queue_ids GROUP BY queue_id
@@ -759,9 +752,9 @@ SELECT queue_id FROM mq_queue_graves WHERE tenant_id = :tenant_id AND has_leases
 
 -- name: next_lease_ends
 -- When the first of the leases in each of these queues ends.
-SELECT queue_id, min(lease_until) AS lease_until FROM mq_tasks
-WHERE queue_id IN :queue_ids AND status = 'leased'
-GROUP BY queue_id
+SELECT queue_id, min(line_at) AS lease_until FROM mq_tasks
+WHERE queue_id IN :queue_ids AND status = 'leased' AND line_rank = 0
+GROUP BY status, queue_id
 
 -- name: look_at_grave_later
 UPDATE mq_queue_graves SET look_at = :at, has_leases = :has_leases WHERE queue_id = :queue_id
@@ -774,8 +767,16 @@ DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones
 -- Dedupe keys that are held no longer.
-SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now ORDER BY dedupe_until LIMIT :limit
-FOR UPDATE SKIP LOCKED
+SELECT t.seq
+FROM (
+    SELECT queue_id, min(line_at) AS at FROM mq_tasks FORCE INDEX (ix_mq_tasks_ready)
+    WHERE status = 'done' AND line_rank = 0 GROUP BY status, queue_id
+) AS first
+STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
+    ON t.status = 'done' AND t.queue_id = first.queue_id AND t.line_rank = 0 AND t.line_at <= :now
+WHERE first.at <= :now
+LIMIT :limit
+FOR UPDATE OF t SKIP LOCKED
 
 -- name: queues_with_dlq_days
 SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS NOT NULL ORDER BY q.id
