@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from itertools import repeat
 from typing import Any, cast
 
 from asyncmy.constants import FIELD_TYPE
-from asyncmy.converters import conversions, escape_bytes_prefixed, escape_item
+from asyncmy.converters import conversions, escape_bytes_prefixed, escape_item, escape_str
 from asyncmy.cursors import DictCursor
 from sqlalchemy import TextClause
 
@@ -50,11 +51,35 @@ CONVERSIONS = {
 }
 
 
+def _write_other(value: object) -> str:
+    return cast(str, escape_item(value, "utf8mb4", CONVERSIONS))
+
+
+# The driver's own way to the same takes twice as long.
+_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    str: escape_str,
+    int: str,
+    type(None): lambda nothing: "NULL",
+    bytes: escape_bytes_prefixed,
+    datetime: write_instant,
+}
+
+
 def literal(value: object) -> str:
     """A value as it stands in a statement."""
-    if isinstance(value, bytes):
-        return escape_bytes_prefixed(value)
-    return cast(str, escape_item(value, "utf8mb4", CONVERSIONS))
+    return _WRITERS.get(type(value), _write_other)(value)
+
+
+def _rows_of_values(rows: "Rows") -> str:
+    """Column by column: much of what is said of the tasks of a batch is the same for all of them."""
+    columns = [_column(values) for values in zip(*rows, strict=True)]
+    return ",".join(f"({','.join(row)})" for row in zip(*columns, strict=True))
+
+
+def _column(values: Sequence[object]) -> Iterable[str]:
+    if values.count(values[0]) == len(values):
+        return repeat(literal(values[0]), len(values))
+    return map(literal, values)
 
 
 class Interpolated:
@@ -70,7 +95,7 @@ class Interpolated:
 
     def _fill(self, name: str, value: object) -> str:
         if isinstance(value, Rows):
-            return ",".join(map(_listed, value))
+            return _rows_of_values(value)
         if isinstance(value, Arguments):
             return ",".join(map(literal, value))
         if not isinstance(value, list):

@@ -11,6 +11,7 @@ from app.domain.task import AttemptLog
 from app.repository.dialect import Dialect
 from app.repository.maintenance_repository import SqlMaintenanceRepository
 from app.repository.mysql import MySQL, connect_mysql
+from app.repository.mysql_shortcuts import MySQLShortcuts
 from app.repository.pool import PoolSettings
 from app.repository.postgresql import PostgreSQL, connect_postgresql
 from app.repository.postgresql_bell import PostgreSQLBell
@@ -74,12 +75,18 @@ def open_repositories(
         for seconds in (timeout_seconds, max(timeout_seconds, PATIENCE_SECONDS))
     )
     return Repositories(
-        tasks=SqlRepository(database, Shortcuts(database) if isinstance(dialect, PostgreSQL) else None),
+        tasks=SqlRepository(database, _shortcuts(database)),
         topology=SqlTopologyRepository(database, patient),
         maintenance=SqlMaintenanceRepository(database),
         bell=PostgreSQLBell(dialect.engine) if isinstance(dialect, PostgreSQL) else None,
         writers=dialect.writers,
     )
+
+
+def _shortcuts(database: Database) -> Shortcuts | None:
+    if isinstance(database.dialect, PostgreSQL):
+        return Shortcuts(database)
+    return MySQLShortcuts(database) if isinstance(database.dialect, MySQL) else None
 
 
 def open_repository(

@@ -195,6 +195,15 @@ FROM mq_tasks AS t FORCE INDEX (uq_mq_tasks_id)
 WHERE t.tenant_id = :tenant_id AND t.id IN :ids
 FOR UPDATE OF t
 
+-- name: lock_held
+-- Those of these tasks whose lease lasts and whose end leaves nothing behind but history, locked in their order.
+SELECT t.seq, t.id, t.queue, t.attempts, t.available_at, t.lease_token_hash, q.history_days
+FROM mq_tasks AS t FORCE INDEX (uq_mq_tasks_id)
+STRAIGHT_JOIN mq_queues AS q ON q.id = t.queue_id
+WHERE t.tenant_id = :tenant_id AND t.id IN :ids AND t.lease_until > :now
+    AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
+FOR UPDATE OF t
+
 -- name: pick_queue
 -- The first ready tasks of one queue, locked; rows that somebody else is claiming are passed over.
 SELECT {picked_task}
@@ -371,6 +380,16 @@ FROM JSON_TABLE(:attempts, '$[*]' COLUMNS (
     started_at DATETIME(6) PATH '$.started_at', finished_at DATETIME(6) PATH '$.finished_at',
     success BOOLEAN PATH '$.success', reason TEXT PATH '$.reason'
 )) AS a
+
+-- name: log_acked
+-- Likewise of those that were acked, before their rows go.
+INSERT INTO mq_task_attempts (
+    tenant_id, task_id, queue, type, attempt_no, worker_id, started_at, finished_at, success
+)
+SELECT t.tenant_id, t.id, t.queue, t.type, t.attempts, t.lease_owner, t.leased_at, :at, true
+FROM {by_key}
+WHERE t.seq IN :seqs
+ORDER BY t.seq
 
 -- name: find_finished
 -- How these tasks ended, as far as is known, and under which token.

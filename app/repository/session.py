@@ -114,13 +114,21 @@ class Session:
     async def log_attempts(self, tenant_id: str, attempts: Sequence[EndedAttempt]) -> None:
         """Appends to the attempt log what its setting asks for; its failure never fails the caller's transition."""
         wanted = [attempt for attempt in attempts if self._is_wanted(attempt)]
-        if not wanted:
-            return
+        if wanted:
+            records = [_attempt_record(attempt) for attempt in wanted]
+            await self._append(len(wanted), "insert_attempts", tenant_id=tenant_id, attempts=records)
+
+    async def log_acked(self, seqs: Sequence[int]) -> None:
+        """Likewise for tasks that are acked now, out of their rows."""
+        if seqs and is_logged(self._attempt_log, success=True):
+            await self._append(len(seqs), "log_acked", seqs=seqs, at=self.now)
+
+    async def _append(self, number: int, statement: str, **parameters: object) -> None:
         if not self._log:
-            self.attempts_lost += len(wanted)
+            self.attempts_lost += number
             return
         try:
-            await self.run("insert_attempts", tenant_id=tenant_id, attempts=[_attempt_record(a) for a in wanted])
+            await self.run(statement, **parameters)
         except self.dialect.errors as error:
             if self.dialect.kind_of(error) is ErrorKind.UNREACHABLE:
                 raise

@@ -15,7 +15,7 @@ DIALECTS = ("postgresql", "mysql", "sqlite")
 FORCED = {
     "claim_queue", "claim_lanes", "pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_leased",
     "read_contents", "enqueue_at_once", "claim_at_once", "ack_at_once", "ack_and_log_at_once", "count_returns",
-    "archive_acked",
+    "lock_held", "archive_acked", "log_acked",
 }  # fmt: skip
 # A batch is one value only where there are arrays of bytes; lanes are one only where a lateral join finds their index.
 OWN_PARAMETERS = {"insert_tasks", "next_available"}
@@ -36,7 +36,10 @@ def test_only_named_statements_differ_between_the_dialects() -> None:
         "claim_queue", "claim_lanes", "enqueue_at_once", "claim_at_once", "ack_at_once", "ack_and_log_at_once",
         "count_returns",
     }  # fmt: skip
-    assert own["mysql"] == {"pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_contents", "archive_acked"}
+    assert own["mysql"] == {
+        "pick_queue", "rank_lanes", "lock_ranked", "lease_many", "read_contents", "lock_held", "archive_acked",
+        "log_acked",
+    }  # fmt: skip
     assert own["sqlite"] == {"pick_queue", "rank_lanes", "lease_many", "read_leased"}
 
 
