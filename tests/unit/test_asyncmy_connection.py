@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy import text
 
-from app.repository.asyncmy_connection import Rows, filled_in, read_instant
+from app.repository.asyncmy_connection import Arguments, Rows, filled_in, read_instant
 
 HOSTILE = 'it\'s \\ "quoted" -- :name %(name)s %s \n\0 😀'
 
@@ -45,6 +45,16 @@ def test_another_list_is_json() -> None:
 
 def test_rows_of_values() -> None:
     assert filled_in(text("VALUES :rows"), {"rows": Rows([[1, None], [2, "b"]])}) == "VALUES (1,NULL),(2,'b')"
+
+
+def test_what_all_rows_have_in_common_stands_in_each() -> None:
+    rows = Rows([["same", b"x", None], ["same", b"y", None]])
+    assert filled_in(text("VALUES :rows"), {"rows": rows}) == "VALUES ('same',_binary'x',NULL),('same',_binary'y',NULL)"
+
+
+def test_arguments_of_a_function() -> None:
+    filled = filled_in(text("elt(2, :values)"), {"values": Arguments(["a", HOSTILE, 3])})
+    assert filled == "elt(2, 'a','it\\'s \\\\ \\\"quoted\\\" -- :name %(name)s %s \\n\\0 😀',3)"
 
 
 def test_what_looks_like_a_parameter_is_none() -> None:
