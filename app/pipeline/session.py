@@ -42,8 +42,9 @@ JAVA_OPTIONS = "-Duser.timezone=UTC -Darrow.enable_unsafe_memory_access=true -Da
 LEAST_HEAP_MIB = 480
 HEAP_MIB = 352
 HEAP_MIB_PER_CORE = 64
-# It wants the least memory beside the heap; with more cores than these it would keep them waiting.
-SERIAL_COLLECTOR = "-XX:+UseSerialGC"
+# It wants the least memory beside the heap; with more cores than these it would keep them waiting. The heap grows only
+# as far as it must, and what is free is given back: Java would keep all that it ever had.
+SERIAL_COLLECTOR = "-XX:+UseSerialGC -Xms256m -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=50"
 CORES_OF_SERIAL_COLLECTOR = 4
 MALLOC_ARENAS = "2"
 CORES = re.compile(r"local\[(\d+)")

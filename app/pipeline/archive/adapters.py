@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.pipeline.errors import PipelineError, PipelineStopped
 from app.repository.dialect import Dialect
+from app.repository.grants import joined
 
 TAKEN = "Another archiver is at work on this database: let it finish."
 LOST = "The connection that held the lock on the database was lost."
@@ -77,7 +78,8 @@ class PostgreSQLAdapter(Adapter):
     pace = Pace(rows=10_000, rest=0.1, at_once=2)
 
     def keys(self, ids: Sequence[int], instants: Sequence[int]) -> Mapping[str, object]:
-        return {"ids": ids, "instants": instants}
+        # As texts: the driver takes longer over an array than the server over its rows.
+        return {"ids": joined(map(str, ids)), "instants": joined(map(str, instants))}
 
     def lock(self) -> AbstractAsyncContextManager[CheckLock]:
         # The server's locks are of one database each.

@@ -51,18 +51,24 @@ ORDER BY tenant_id, name
 -- name: delete_history
 -- Rows that are in the lake, by id and instant in microseconds since 1970: one that has changed meanwhile stays.
 DELETE FROM mq_task_history AS f
-USING unnest(CAST(:ids AS bigint[]), CAST(:instants AS bigint[])) AS k (id, instant)
+USING unnest(
+    CAST(string_to_array(:ids, ' ') AS bigint[]), CAST(string_to_array(:instants, ' ') AS bigint[])
+) AS k (id, instant)
 WHERE f.id = k.id AND f.finished_at = TIMESTAMPTZ 'epoch' + k.instant * INTERVAL '1 microsecond'
     AND f.status IN ('done', 'expired', 'cancelled')
 
 -- name: delete_attempts
 -- The same for attempts.
 DELETE FROM mq_task_attempts AS f
-USING unnest(CAST(:ids AS bigint[]), CAST(:instants AS bigint[])) AS k (id, instant)
+USING unnest(
+    CAST(string_to_array(:ids, ' ') AS bigint[]), CAST(string_to_array(:instants, ' ') AS bigint[])
+) AS k (id, instant)
 WHERE f.id = k.id AND f.finished_at = TIMESTAMPTZ 'epoch' + k.instant * INTERVAL '1 microsecond'
 
 -- name: delete_dlq
 -- The same for dead letters.
 DELETE FROM mq_task_dlq AS f
-USING unnest(CAST(:ids AS bigint[]), CAST(:instants AS bigint[])) AS k (id, instant)
+USING unnest(
+    CAST(string_to_array(:ids, ' ') AS bigint[]), CAST(string_to_array(:instants, ' ') AS bigint[])
+) AS k (id, instant)
 WHERE f.id = k.id AND f.failed_at = TIMESTAMPTZ 'epoch' + k.instant * INTERVAL '1 microsecond'
