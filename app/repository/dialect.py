@@ -1,9 +1,9 @@
 """What each SQL dialect does in its own way; everything else is shared."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.commands import ReserveRequest
+from app.domain.queue import Queue
 from app.domain.transitions import Move
 from app.repository.connection import Connection, Row, SqlalchemyConnection
 from app.repository.pool import PoolSettings
@@ -60,11 +61,13 @@ class Grant:
 class Claimed:
     """The rows that were leased, in order: the one at index i under grant i.
 
-    `raced`: there were candidates, but others were faster at every one of them.
+    `raced`: there were candidates, but others were faster at every one of them. `learn` lets the next claim begin where
+    this one ended; it is for when this one is committed, and nothing was left overdue.
     """
 
     rows: Sequence[Row]
     raced: bool = False
+    learn: Callable[[], None] = lambda: None
 
 
 class Dialect(ABC):
@@ -146,11 +149,21 @@ class Dialect(ABC):
     async def restore_dead_letters(self, session: "Session", letters: Sequence[Row]) -> None:
         """Makes live tasks of all of the dead letters, or fails likewise."""
 
+    async def has_overdue(self, session: "Session", wish: ReserveRequest, queues: Sequence[Queue]) -> bool:
+        """Whether time has changed anything in these queues that nobody has moved yet."""
+        probe = await session.row("probe_overdue", queue_ids=[queue.id for queue in queues], now=session.now)
+        return probe is not None and bool(probe["overdue"])
+
     @abstractmethod
     async def claim(
         self, session: "Session", wish: ReserveRequest, lanes: Sequence[Lane], grants: Sequence[Grant]
     ) -> Claimed:
         """Leases the best ready tasks of the lanes, at most one for each grant."""
+
+    async def next_due_at(self, session: "Session", wish: ReserveRequest, lanes: Sequence[Lane]) -> datetime | None:
+        """When the next task of the lanes is due, or comes back."""
+        row = await session.row("next_available", lanes=[asdict(lane) for lane in lanes])
+        return None if row is None else row["next_at"]
 
     @abstractmethod
     def kind_of(self, error: Exception) -> ErrorKind:

@@ -85,7 +85,7 @@ def open_repositories(
 
 def _shortcuts(database: Database) -> Shortcuts | None:
     if isinstance(database.dialect, PostgreSQL):
-        return Shortcuts(database)
+        return Shortcuts(database, database.dialect.memory)
     return MySQLShortcuts(database) if isinstance(database.dialect, MySQL) else None
 
 

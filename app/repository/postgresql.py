@@ -1,7 +1,7 @@
 """PostgreSQL, through asyncpg."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,10 +13,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.domain.commands import ReserveRequest
+from app.domain.queue import Queue
 from app.repository.asyncpg_connection import AsyncpgConnection, AsyncpgPool, NumberedStatements
 from app.repository.connection import Connection, Row
 from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, UnsuitableServer
 from app.repository.grants import grant_parameters
+from app.repository.lane_memory import NEVER, LaneMemory, ends_of
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -79,6 +81,7 @@ class PostgreSQL(Dialect):
 
     def __init__(self, engine: AsyncEngine, pool: PoolSettings) -> None:
         super().__init__(engine, pool)
+        self.memory = LaneMemory()
         self._pool = AsyncpgPool(engine, pool, driver_options(pool, **PLANNING))
         self.numbered = NumberedStatements(self.name, self.encode)
 
@@ -129,26 +132,49 @@ class PostgreSQL(Dialect):
         if len(restored) < len(letters):
             raise Raced
 
+    async def has_overdue(self, session: Session, wish: ReserveRequest, queues: Sequence[Queue]) -> bool:
+        types: Sequence[str | None] = wish.types or (None,)
+        # Until when nothing was overdue in a queue is told by any of its lanes; by the one that is forgotten first.
+        lanes = [
+            min(
+                self.memory.begin(session, wish, ((queue.id, type_) for type_ in types)),
+                key=lambda lane: lane.lives_until,
+            )
+            for queue in queues
+        ]
+        probe = await session.row("probe_overdue", lanes=[lane.parameters() for lane in lanes], now=session.now)
+        return probe is not None and bool(probe["overdue"])
+
     async def claim(
         self, session: Session, wish: ReserveRequest, lanes: Sequence[Lane], grants: Sequence[Grant]
     ) -> Claimed:
-        parameters: dict[str, object] = {
-            "now": session.now,
-            "exclude_ids": list(wish.exclude_ids),
-            "max_bytes": wish.max_bytes,
+        begun = self.memory.begin(session, wish, ((lane.queue_id, lane.type) for lane in lanes))
+        is_one_queue = len(lanes) == 1 and lanes[0].type is None
+        rows = await session.rows(
+            "claim_queue" if is_one_queue else "claim_lanes",
+            now=session.now,
+            lanes=[{**asdict(lane), **known.parameters()} for lane, known in zip(lanes, begun, strict=True)],
+            limit=min(lanes[0].room, len(grants)) if is_one_queue else len(grants),
+            exclude_ids=list(wish.exclude_ids),
+            max_bytes=wish.max_bytes,
             **grant_parameters([grant.worker_id for grant in grants], [grant.token for grant in grants]),
-        }
-        if len(lanes) == 1 and lanes[0].type is None:
-            [lane] = lanes
-            limit = min(lane.room, len(grants))
-            rows = await session.rows(
-                "claim_queue", queue_id=lane.queue_id, lease_until=lane.lease_until, limit=limit, **parameters
-            )
-            return Claimed(_in_order(rows))
-        records = [asdict(lane) for lane in lanes]
-        rows = await session.rows("claim_lanes", lanes=records, limit=len(grants), **parameters)
-        claimed = _in_order(row for row in rows if row["position"] is not None)
-        return Claimed(claimed, raced=not claimed and rows[0]["candidates"] > 0)
+        )
+        rows = sorted(rows, key=lambda row: row["position"] or 0)
+        claimed = [row for row in rows if row["position"] is not None]
+        # What was asked to be passed over is not behind an end. What is overdue was looked for when all this began.
+        learns = session.is_now and not wish.exclude_ids
+        ends = ends_of(begun, rows, session.began_at) if learns else []
+        raced = not claimed and rows[0]["candidates"] > 0
+        return Claimed(claimed, raced=raced, learn=lambda: self.memory.learn(ends))
+
+    async def next_due_at(self, session: Session, wish: ReserveRequest, lanes: Sequence[Lane]) -> datetime | None:
+        begun = self.memory.begin(session, wish, ((lane.queue_id, lane.type) for lane in lanes))
+        rows = await session.rows("next_available", lanes=[lane.upcoming() for lane in begun])
+        if session.is_now:
+            self.memory.learn_leases(begun, rows)
+        known = (lane.lease_ends_at for lane in begun)
+        next_at = min(at for at in (NEVER, *known, *(row["next_at"] for row in rows)) if at is not None)
+        return None if next_at == NEVER else next_at
 
     def kind_of(self, error: Exception) -> ErrorKind:
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -176,10 +202,6 @@ class PostgreSQL(Dialect):
         # Ends with the transaction that the migrations run in.
         await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
         yield
-
-
-def _in_order(rows: Iterable[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: cast(int, row["position"]))
 
 
 def _json_value(value: object) -> str:

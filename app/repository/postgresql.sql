@@ -152,6 +152,79 @@ ORDER BY t.priority DESC, t.available_at, t.seq
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
 
+-- part: picked_from_start
+-- A part is looked at, and its rows are locked, only while those before it have not enough.
+picked AS MATERIALIZED (
+    SELECT * FROM (
+        {ready_here}
+            AND t.priority > (SELECT start_priority FROM open_queue)
+            AND t.available_at >= (SELECT looked_until FROM open_queue)
+        {the_first}
+    ) AS more_urgent
+    UNION ALL
+    SELECT * FROM (
+        {ready_here}
+            AND t.priority = (SELECT start_priority FROM open_queue)
+            AND (t.available_at, t.seq) > (SELECT start_at, start_seq FROM open_queue)
+        {the_first}
+    ) AS as_urgent
+    UNION ALL
+    SELECT * FROM (
+        {ready_here}
+            AND t.priority < (SELECT start_priority FROM open_queue)
+        {the_first}
+    ) AS less_urgent
+    LIMIT :limit
+),
+numbered AS (
+    SELECT tid, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+    FROM picked
+    WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
+),
+chosen AS MATERIALIZED (SELECT {chosen} FROM numbered)
+
+-- part: lanes
+-- Each begins at the start that is remembered of it, unless something came back to its queue since.
+    SELECT l.queue_id, l.type, l.place, l.room, l.lease_until, coalesce(r.returns, 0) AS returns,
+        CASE WHEN start.holds THEN l.start_priority ELSE -2147483649 END AS start_priority,
+        CASE WHEN start.holds THEN l.start_at ELSE '-infinity' END AS start_at,
+        CASE WHEN start.holds THEN l.start_seq ELSE 0 END AS start_seq,
+        CASE WHEN start.holds THEN l.looked_until ELSE '-infinity' END AS looked_until
+    FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (
+        queue_id bigint, type text, place int, room int, lease_until timestamptz, start_queue_id bigint,
+        start_returns bigint, start_priority bigint, start_at timestamptz, start_seq bigint, looked_until timestamptz
+    )
+    LEFT JOIN mq_queue_returns AS r ON r.queue_id = l.queue_id
+    CROSS JOIN LATERAL (
+        SELECT l.queue_id = l.start_queue_id AND coalesce(r.returns, 0) = l.start_returns AS holds
+    ) AS start
+
+-- part: ready_in_lane
+SELECT t.seq, t.priority, t.available_at
+                FROM mq_tasks AS t
+                WHERE t.queue_id = lanes.queue_id AND t.status = 'ready'
+                    AND (t.expires_at IS NULL OR t.expires_at > :now)
+                    AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+
+-- part: of_any_type
+AND coalesce(lanes.type, '') = '' AND t.type = coalesce(lanes.type, t.type)
+
+-- part: of_its_type
+AND lanes.type <> '' AND t.type <> '' AND t.type = lanes.type
+
+-- part: more_urgent
+AND t.priority > lanes.start_priority AND t.available_at >= lanes.looked_until
+
+-- part: as_urgent
+AND t.priority = lanes.start_priority AND (t.available_at, t.seq) > (lanes.start_at, lanes.start_seq)
+
+-- part: less_urgent
+AND t.priority < lanes.start_priority
+
+-- part: best_of_lane
+ORDER BY t.priority DESC, t.available_at, t.seq
+                LIMIT :limit
+
 -- part: letters
 f.tenant_id = :tenant_id
     AND f.queue = :queue -- if queue is given
@@ -246,32 +319,36 @@ RETURNING id
 
 -- name: probe_overdue
 -- Whether time has changed anything in these queues that nobody has moved yet: the first of each kind tells.
+WITH lanes AS MATERIALIZED (
+    {lanes}
+)
 SELECT EXISTS (
     SELECT
-    FROM unnest(CAST(:queue_ids AS bigint[])) AS asked (queue_id) CROSS JOIN LATERAL (
+    FROM lanes CROSS JOIN LATERAL (
         (
-            SELECT t.lease_until AS at FROM mq_tasks AS t
-            WHERE t.queue_id = asked.queue_id AND t.status = 'leased'
+            SELECT FROM mq_tasks AS t
+            WHERE t.queue_id = lanes.queue_id AND t.status = 'leased'
+                AND t.lease_until > lanes.looked_until AND t.lease_until <= :now
             ORDER BY t.lease_until
             LIMIT 1
         )
         UNION ALL
         (
-            SELECT t.available_at FROM mq_tasks AS t
-            WHERE t.queue_id = asked.queue_id AND t.status = 'scheduled'
+            SELECT FROM mq_tasks AS t
+            WHERE t.queue_id = lanes.queue_id AND t.status = 'scheduled'
+                AND t.available_at > lanes.looked_until AND t.available_at <= :now
             ORDER BY t.available_at
             LIMIT 1
         )
         UNION ALL
         (
-            SELECT t.expires_at FROM mq_tasks AS t
-            WHERE t.queue_id = asked.queue_id
-                AND t.status IN ('scheduled', 'ready') AND t.expires_at IS NOT NULL
+            SELECT FROM mq_tasks AS t
+            WHERE t.queue_id = lanes.queue_id AND t.status IN ('scheduled', 'ready')
+                AND t.expires_at > lanes.looked_until AND t.expires_at <= :now
             ORDER BY t.expires_at
             LIMIT 1
         )
     ) AS first
-    WHERE first.at <= :now
 ) AS overdue
 
 -- name: lock_overdue
@@ -320,73 +397,77 @@ FOR UPDATE OF t
 
 -- name: claim_queue
 -- Leases the first ready tasks of one queue; rows that somebody else is claiming are passed over.
-WITH picked AS (
-    SELECT t.ctid AS tid, t.seq, t.priority, t.available_at, {size_in_reply} AS size
-    FROM mq_tasks AS t
-    WHERE t.queue_id = :queue_id AND t.status = 'ready'
-        AND (t.expires_at IS NULL OR t.expires_at > :now)
-        AND t.id <> ALL(CAST(:exclude_ids AS text[]))
-    ORDER BY t.priority DESC, t.available_at, t.seq
-    LIMIT :limit
-    FOR UPDATE SKIP LOCKED
+WITH clock AS MATERIALIZED (SELECT CAST(:now AS timestamptz) AS now),
+lanes AS MATERIALIZED (
+    {lanes}
 ),
-numbered AS (
-    SELECT tid, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
-    FROM picked
-    WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
-),
-chosen AS MATERIALIZED (SELECT {chosen} FROM numbered)
-UPDATE mq_tasks AS t
-SET {granted}, {leased_now},
-    lease_until = CAST(:lease_until AS timestamptz) + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
-FROM chosen AS c
-{dealt_out}
-RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+open_queue AS MATERIALIZED (SELECT queue_id AS id, lanes.* FROM lanes),
+{picked_from_start},
+claimed AS (
+    UPDATE mq_tasks AS t
+    SET {granted}, {leased_now}, lease_until = q.lease_until + (greatest(:now, t.updated_at) - CAST(:now AS timestamptz))
+    FROM open_queue AS q CROSS JOIN chosen AS c
+    {dealt_out}
+    RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
+)
+SELECT 0 AS candidates, lanes.queue_id AS lane_queue_id, lanes.type AS lane_type,
+    lanes.returns, NULL AS first_priority, NULL AS first_at, NULL AS first_seq, claimed.*
+FROM lanes LEFT JOIN claimed ON true
 
 -- name: claim_lanes
 -- The same over several queues, or for some types only: the best of every lane without a lock, merged, then the winners
 -- locked and looked at again. Among equal priorities the queues take turns. `candidates` tells whether there were any.
-WITH lanes AS (
-    SELECT queue_id, type, place, room, lease_until
-    FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (
-        queue_id bigint, type text, place int, room int, lease_until timestamptz
-    )
+WITH lanes AS MATERIALIZED (
+    {lanes}
 ),
-candidates AS (
-    SELECT best.*, lanes.place, lanes.room, lanes.lease_until
+candidates AS MATERIALIZED (
+    SELECT best.*, lanes.queue_id, lanes.type, lanes.place, lanes.room, lanes.lease_until
     FROM lanes CROSS JOIN LATERAL (
-        (
-            SELECT t.seq, t.queue_id, t.priority, t.available_at
-            FROM mq_tasks AS t
-            WHERE lanes.type IS NULL
-                AND t.queue_id = lanes.queue_id AND t.status = 'ready'
-                AND (t.expires_at IS NULL OR t.expires_at > :now)
-                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
-            ORDER BY t.priority DESC, t.available_at, t.seq
+        SELECT *, row_number() OVER (ORDER BY priority DESC, available_at, seq) AS nth_of_lane
+        FROM (
+            SELECT * FROM (
+                {ready_in_lane}
+                    {of_any_type}
+                    {more_urgent}
+                {best_of_lane}
+            ) AS more_urgent
+            UNION ALL
+            SELECT * FROM (
+                {ready_in_lane}
+                    {of_any_type}
+                    {as_urgent}
+                {best_of_lane}
+            ) AS as_urgent
+            UNION ALL
+            SELECT * FROM (
+                {ready_in_lane}
+                    {of_any_type}
+                    {less_urgent}
+                {best_of_lane}
+            ) AS less_urgent
+            UNION ALL
+            SELECT * FROM (
+                {ready_in_lane}
+                    {of_its_type}
+                    {more_urgent}
+                {best_of_lane}
+            ) AS more_urgent_of_type
+            UNION ALL
+            SELECT * FROM (
+                {ready_in_lane}
+                    {of_its_type}
+                    {as_urgent}
+                {best_of_lane}
+            ) AS as_urgent_of_type
+            UNION ALL
+            SELECT * FROM (
+                {ready_in_lane}
+                    {of_its_type}
+                    {less_urgent}
+                {best_of_lane}
+            ) AS less_urgent_of_type
             LIMIT :limit
-        )
-        UNION ALL
-        (
-            SELECT t.seq, t.queue_id, t.priority, t.available_at
-            FROM mq_tasks AS t
-            WHERE lanes.type = '' AND t.type = ''
-                AND t.queue_id = lanes.queue_id AND t.status = 'ready'
-                AND (t.expires_at IS NULL OR t.expires_at > :now)
-                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
-            ORDER BY t.priority DESC, t.available_at, t.seq
-            LIMIT :limit
-        )
-        UNION ALL
-        (
-            SELECT t.seq, t.queue_id, t.priority, t.available_at
-            FROM mq_tasks AS t
-            WHERE lanes.type <> '' AND t.type <> ''
-                AND t.queue_id = lanes.queue_id AND t.status = 'ready' AND t.type = lanes.type
-                AND (t.expires_at IS NULL OR t.expires_at > :now)
-                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
-            ORDER BY t.priority DESC, t.available_at, t.seq
-            LIMIT :limit
-        )
+        ) AS in_order
     ) AS best
 ),
 ranked AS (
@@ -424,33 +505,41 @@ claimed AS (
     {dealt_out}
     RETURNING n.position, {live_task}, t.status, t.lease_owner, t.lease_until
 )
-SELECT (SELECT count(*) FROM ranked) AS candidates, claimed.*
-FROM (VALUES (1)) AS always (one) LEFT JOIN claimed ON true
+SELECT (SELECT count(*) FROM ranked) AS candidates, lanes.queue_id AS lane_queue_id, lanes.type AS lane_type,
+    lanes.returns, first.priority AS first_priority, first.available_at AS first_at, first.seq AS first_seq, claimed.*
+FROM lanes
+LEFT JOIN candidates AS first
+    ON first.queue_id = lanes.queue_id AND first.type IS NOT DISTINCT FROM lanes.type AND first.nth_of_lane = 1
+LEFT JOIN claimed ON claimed.queue_id = lanes.queue_id AND claimed.type = coalesce(lanes.type, claimed.type)
 
 -- name: next_available
--- When the next task of these lanes is due, or may come back because its lease ends.
-SELECT min(next_at) AS next_at
-FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (queue_id bigint, type text) CROSS JOIN LATERAL (
-    (
-        SELECT t.available_at AS next_at
+-- For each of these lanes: when its next task is due, or may come back because its lease ends, if that is not known.
+SELECT l.queue_id, l.type, upcoming.lease_until, least(upcoming.due_at, upcoming.lease_until) AS next_at
+FROM jsonb_to_recordset(CAST(:lanes AS jsonb)) AS l (
+    queue_id bigint, type text, looked_until timestamptz, knows_leases boolean
+)
+CROSS JOIN LATERAL (
+    SELECT (
+        SELECT t.available_at
         FROM mq_tasks AS t
         WHERE t.queue_id = l.queue_id AND t.status = 'scheduled'
+            AND t.available_at > coalesce(l.looked_until, '-infinity')
             AND (t.expires_at IS NULL OR t.expires_at > t.available_at)
             AND (l.type IS NULL OR t.type = l.type)
         ORDER BY t.available_at
         LIMIT 1
-    )
-    UNION ALL
-    (
+    ) AS due_at, (
         SELECT t.lease_until
         FROM mq_tasks AS t
-        WHERE t.queue_id = l.queue_id AND t.status = 'leased'
+        WHERE l.knows_leases IS NOT TRUE
+            AND t.queue_id = l.queue_id AND t.status = 'leased'
+            AND t.lease_until > coalesce(l.looked_until, '-infinity')
             AND (t.max_attempts = 0 OR t.attempts < t.max_attempts)
             AND (t.expires_at IS NULL OR t.expires_at > t.lease_until)
             AND (l.type IS NULL OR t.type = l.type)
         ORDER BY t.lease_until
         LIMIT 1
-    )
+    ) AS lease_until
 ) AS upcoming
 
 -- name: count_leased
@@ -627,35 +716,7 @@ open_queue AS MATERIALIZED (
             )
         )
 ),
--- A part is looked at, and its rows are locked, only while those before it have not enough.
-picked AS MATERIALIZED (
-    SELECT * FROM (
-        {ready_here}
-            AND t.priority > (SELECT start_priority FROM open_queue)
-            AND t.available_at >= (SELECT looked_until FROM open_queue)
-        {the_first}
-    ) AS more_urgent
-    UNION ALL
-    SELECT * FROM (
-        {ready_here}
-            AND t.priority = (SELECT start_priority FROM open_queue)
-            AND (t.available_at, t.seq) > (SELECT start_at, start_seq FROM open_queue)
-        {the_first}
-    ) AS as_urgent
-    UNION ALL
-    SELECT * FROM (
-        {ready_here}
-            AND t.priority < (SELECT start_priority FROM open_queue)
-        {the_first}
-    ) AS less_urgent
-    LIMIT :limit
-),
-numbered AS (
-    SELECT tid, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
-    FROM picked
-    WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
-),
-chosen AS MATERIALIZED (SELECT {chosen} FROM numbered)
+{picked_from_start}
 UPDATE mq_tasks AS t
 SET {granted}, lease_until = greatest(clock.now, t.updated_at) + q.lease, leased_at = greatest(clock.now, t.updated_at),
     first_leased_at = coalesce(t.first_leased_at, greatest(clock.now, t.updated_at)),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from app.domain.commands import Reserved, ReserveRequest
@@ -47,7 +47,7 @@ class Reserving:
         lanes = _lanes(self._session, self._wish, allowance)
         shares = await self._deal(requests, [lane for lane in lanes if lane.room > 0], more=more)
         allowance = await take(self._session, allowance, [lease.task.queue for share in shares for lease in share])
-        next_at = None if all(shares) else await _next_available_at(self._session, lanes, allowance)
+        next_at = None if all(shares) else await self._next_available_at(lanes, allowance)
         return [self._reserved(share, next_at) for share in shares]
 
     def _reserved(self, share: Sequence[ReservedTask], next_at: datetime | None) -> Reserved:
@@ -78,6 +78,8 @@ class Reserving:
             # What is wanted may stand behind very many others that are overdue.
             more = await self._catch_up()
             claimed = await self._claim_once(lanes, grants)
+        if not more:
+            self._session.once_committed.append(claimed.learn)
         return claimed
 
     async def _claim_once(self, lanes: Sequence[Lane], grants: Sequence[Grant]) -> Claimed:
@@ -90,11 +92,27 @@ class Reserving:
 
     async def _catch_up(self) -> bool:
         """Moves what is overdue in the queues, a batch at most; whether there may be more."""
-        ids = [queue.id for queue in self._queues]
-        probe = await self._session.row("probe_overdue", queue_ids=ids, now=self._session.now)
-        if probe is None or not probe["overdue"]:
+        if not await self._session.dialect.has_overdue(self._session, self._wish, self._queues):
             return False
+        ids = [queue.id for queue in self._queues]
         return await move_overdue(self._session, self._wish.tenant_id, ids) >= OVERDUE_BATCH
+
+    async def _next_available_at(self, lanes: Sequence[Lane], allowance: Allowance) -> datetime | None:
+        held_back = allowance.held_back_by_rate(self._session.now)
+        free = await self._next_due_at([lane for lane in lanes if lane.queue_id not in held_back])
+        held = [await self._next_allowed_at(queue_id, lanes, allowance) for queue_id in held_back]
+        return min((at for at in (free, *held) if at is not None), default=None)
+
+    async def _next_due_at(self, lanes: Sequence[Lane]) -> datetime | None:
+        return await self._session.dialect.next_due_at(self._session, self._wish, lanes) if lanes else None
+
+    async def _next_allowed_at(self, queue_id: int, lanes: Sequence[Lane], allowance: Allowance) -> datetime | None:
+        """When a queue that its rate holds back delivers again: it must have something, and be allowed to."""
+        allowed_at = allowance.next_at(queue_id, self._session.now)
+        if await self._session.rows("queues_with_ready", queue_ids=[queue_id]):
+            return allowed_at
+        due_at = await self._next_due_at([lane for lane in lanes if lane.queue_id == queue_id])
+        return None if due_at is None else max(due_at, allowed_at)
 
 
 async def queues_with_work(session: Session) -> list[str]:
@@ -143,27 +161,3 @@ def _with_less_room(lanes: Sequence[Lane], claimed: Claimed) -> list[Lane]:
     taken = Counter(row["queue_id"] for row in claimed.rows)
     left = (replace(lane, room=lane.room - taken[lane.queue_id]) for lane in lanes)
     return [lane for lane in left if lane.room > 0]
-
-
-async def _next_available_at(session: Session, lanes: Sequence[Lane], allowance: Allowance) -> datetime | None:
-    held_back = allowance.held_back_by_rate(session.now)
-    free = await _next_due_at(session, [lane for lane in lanes if lane.queue_id not in held_back])
-    held = [await _next_allowed_at(session, queue_id, lanes, allowance) for queue_id in held_back]
-    return min((at for at in (free, *held) if at is not None), default=None)
-
-
-async def _next_due_at(session: Session, lanes: Sequence[Lane]) -> datetime | None:
-    """When the next task of the lanes is due, or comes back."""
-    row = await session.row("next_available", lanes=[asdict(lane) for lane in lanes]) if lanes else None
-    return None if row is None else row["next_at"]
-
-
-async def _next_allowed_at(
-    session: Session, queue_id: int, lanes: Sequence[Lane], allowance: Allowance
-) -> datetime | None:
-    """When a queue that its rate holds back delivers again: it must have something, and be allowed to."""
-    allowed_at = allowance.next_at(queue_id, session.now)
-    if await session.rows("queues_with_ready", queue_ids=[queue_id]):
-        return allowed_at
-    due_at = await _next_due_at(session, [lane for lane in lanes if lane.queue_id == queue_id])
-    return None if due_at is None else max(due_at, allowed_at)

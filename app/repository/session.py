@@ -60,9 +60,11 @@ class Session:
 
     def __init__(self, dialect: Dialect, connection: Connection, attempt_log: AttemptLog, *, log: bool) -> None:
         self.dialect = dialect
-        self.now = datetime.max
+        self.now = self.began_at = datetime.max
         self.queues: dict[str, Queue] = {}
         self.attempts_lost = 0
+        # What is done when all of this is there for others to see.
+        self.once_committed: list[Callable[[], None]] = []
         self._given_now: datetime | None = None
         self._connection = connection
         self._attempt_log = attempt_log
@@ -80,11 +82,17 @@ class Session:
     async def begin(self, scope: "Scope", now: datetime | None) -> None:
         self._given_now = now
         await self.open(scope, now)
+        self.began_at = self.now
 
     async def look_at_clock_again(self) -> None:
         """Time has passed since the transaction began, for instance in waiting for a lock."""
         rows = await self.rows("open", now=self._given_now or self.dialect.clock(), tenant_id="", names=[])
         self.now = rows[0]["now"]
+
+    @property
+    def is_now(self) -> bool:
+        """Whether it happens by the database's own clock."""
+        return self._given_now is None
 
     def living_queues(self) -> dict[str, Queue]:
         """Those of the queues that are there by now."""
@@ -286,17 +294,19 @@ class Transaction(Generic[Result]):
             session = Session(self._dialect, connection, self._attempt_log, log=self._log)
             await session.begin(work.scope, work.now)
             result = await work.run(session)
-            await self._end(connection)
+            await self._end(connection, session)
             self.attempts_lost = session.attempts_lost
             return result
 
-    async def _end(self, connection: Connection) -> None:
+    async def _end(self, connection: Connection, session: Session) -> None:
         if self._work.ending is not Ending.COMMIT:
             await connection.rollback()
             return
         self.committing = True
         await connection.commit()
         self.committing = False
+        for action in session.once_committed:
+            action()
 
 
 def is_logged(attempt_log: AttemptLog, *, success: bool) -> bool:

@@ -15,9 +15,10 @@ from app.domain.task import DEFAULT_PRIORITY, Enqueued, NewTask, ReservedTask, S
 from app.repository.connection import Row
 from app.repository.enqueueing import accepted
 from app.repository.grants import grant_parameters, joined
+from app.repository.lane_memory import LaneMemory
 from app.repository.records import leased_task_of
 from app.repository.session import Database
-from app.repository.starts import NO_START, Starts
+from app.repository.starts import NO_START, LaneEnd, Start, start_behind
 
 Value = TypeVar("Value")
 
@@ -25,9 +26,9 @@ Value = TypeVar("Value")
 class Shortcuts:
     """Enqueue, reserve and ack by one round trip each."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, memory: LaneMemory | None = None) -> None:
         self._database = database
-        self._starts = Starts()
+        self._memory = memory or LaneMemory()
 
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None
@@ -50,8 +51,8 @@ class Shortcuts:
         wish = requests[0]
         if len(wish.queues) > 1 or wish.types:
             return [None for _ in requests]
-        key = (wish.tenant_id, wish.queues[0])
-        start = self._starts.find(key) if now is None else None
+        key = (wish.tenant_id, wish.queues[0], None)
+        start = self._memory.starts.find(key) if now is None else None
         owners = [index for index, request in enumerate(requests) for _ in range(request.limit)]
         tokens = [new_lease_token() for _ in owners]
         rows = await self._database.at_once(
@@ -72,11 +73,9 @@ class Shortcuts:
         for index, token, row in zip(owners, tokens, in_order, strict=False):
             task = leased_task_of(row, in_order[0], wish.tenant_id, wish.queues[0], requests[index].worker_id)
             shares[index].append(ReservedTask(task, token))
-        if len(in_order) < len(owners) or wish.exclude_ids or now is not None:
-            # Something may have been passed over: whoever looks next looks at everything.
-            self._starts.forget(key)
-        else:
-            self._starts.learn(key, in_order[0], in_order[-1], start)
+        # What was asked to be passed over is not behind an end.
+        if in_order and not wish.exclude_ids and now is None:
+            self._memory.learn([LaneEnd(key, _start(in_order[0], in_order[-1]), start, leased=True)])
         return [_reserved(share, in_order[0]["now"]) if share else None for share in shares]
 
     async def ack_many(self, tenant_id: str, items: Sequence[AckItem], now: datetime | None) -> list[Settled | None]:
@@ -102,6 +101,11 @@ class Shortcuts:
 
 def _position(row: Row) -> int:
     return cast(int, row["position"])
+
+
+def _start(first: Row, last: Row) -> Start:
+    position = (last["priority"], last["available_at"] or last["created_at"], last["seq"])
+    return start_behind(first["queue_id"], first["returns"], first["now"], position)
 
 
 def _reserved(share: Sequence[ReservedTask], now: datetime) -> Reserved:

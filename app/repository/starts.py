@@ -1,31 +1,36 @@
-"""Where the ready tasks of a queue begin, remembered for a moment.
+"""Where the ready tasks of a lane begin, remembered for a moment.
 
 What was taken leaves traces in PostgreSQL's indexes for as long as anybody's snapshot may see it. A reserve that walks
 through them becomes the slower the more was taken; one that begins where the last one ended does not.
 
 A start holds until something comes back to the queue, which is counted in the database, and never longer than
-`LIFE_SECONDS`: a claim that was taken back, or a transaction that took its time to commit, is not counted.
+`LIFE_SECONDS`: a claim that was taken back is not counted.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-
-from app.repository.connection import Row
+from typing import Generic, TypeVar
 
 LIFE_SECONDS = 0.2
 # What was accepted so lately may not have been there to be seen.
 LATE = timedelta(seconds=0.1)
-MOST = 1000
+MOST = 10_000
+# Less urgent than any task.
+BELOW_ALL = -(2**31) - 1
 
-Key = tuple[str, str]
+# A lane: the tenant, the queue by name, and the type, if it is one type only.
+Key = tuple[str, str, str | None]
+# The priority, due time and number of a task: what the order in a lane is made of.
+Position = tuple[int, datetime, int]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """In a queue to which nothing came back since: as of `looked_until` nothing was overdue in it, nothing was ready
-    that is more urgent than `priority`, and nothing as urgent that stands before `at` and `seq`."""
+    """In a lane to whose queue nothing came back since: as of `looked_until` nothing was overdue in the queue, nothing
+    was ready that is more urgent than `priority`, and nothing as urgent that stands before `at` and `seq`."""
 
     queue_id: int
     returns: int
@@ -33,6 +38,8 @@ class Start:
     at: datetime
     seq: int
     looked_until: datetime
+    # By the clock of the process.
+    lives_until: float = 0.0
 
     def parameters(self) -> dict[str, object]:
         return {
@@ -50,38 +57,58 @@ NO_START: dict[str, object] = dict.fromkeys(
 )
 
 
-class Starts:
-    """The starts of the queues of one replica, by tenant and name."""
+def start_behind(queue_id: int, returns: int, now: datetime, position: Position | None) -> Start:
+    """The start of a lane in which nothing was left up to a position, or nothing at all."""
+    looked_until = now - LATE
+    priority, at, seq = position or (BELOW_ALL, looked_until, 0)
+    if at > looked_until:
+        at, seq = looked_until, 0
+    return Start(queue_id, returns, priority, at, seq, looked_until)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneEnd:
+    """Where a claim left a lane that it began at the given start, and whether it leased anything of it."""
+
+    key: Key
+    start: Start
+    given: Start | None
+    leased: bool
+
+
+class Memory(Generic[Value]):
+    """What one replica knows of some lanes, each for a moment."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._starts: dict[Key, tuple[Start, float]] = {}
+        self._known: dict[Key, tuple[Value, float]] = {}
 
-    def find(self, key: Key) -> Start | None:
-        start, ends_at = self._starts.get(key, (None, 0.0))
-        return start if self._clock() < ends_at else None
+    def find(self, key: Key) -> Value | None:
+        value, lives_until = self._known.get(key, (None, 0.0))
+        return value if self._clock() < lives_until else None
 
-    def learn(self, key: Key, first: Row, last: Row, given: Start | None) -> None:
-        """Remembers where a claim ended; one that began at a start leaves that start's life as it was."""
-        start = _start(first, last)
-        goes_on = given is not None and (given.queue_id, given.returns) == (start.queue_id, start.returns)
-        ends_at = self._starts.get(key, (None, 0.0))[1] if goes_on else self._clock() + LIFE_SECONDS
-        if len(self._starts) >= MOST:
-            self._starts.clear()
-        self._starts[key] = (start, ends_at)
+    def keep(self, key: Key, value: Value) -> None:
+        self._keep(key, value, self._new_life())
 
     def forget(self, key: Key) -> None:
-        self._starts.pop(key, None)
+        self._known.pop(key, None)
+
+    def _new_life(self) -> float:
+        return self._clock() + LIFE_SECONDS
+
+    def _keep(self, key: Key, value: Value, lives_until: float) -> None:
+        if len(self._known) >= MOST:
+            self._known.clear()
+        self._known[key] = (value, lives_until)
 
 
-def _start(first: Row, last: Row) -> Start:
-    looked_until = first["now"] - LATE
-    start = Start(
-        queue_id=first["queue_id"],
-        returns=first["returns"],
-        priority=last["priority"],
-        at=last["available_at"] or last["created_at"],
-        seq=last["seq"],
-        looked_until=looked_until,
-    )
-    return start if start.at <= looked_until else replace(start, at=looked_until, seq=0)
+class Starts(Memory[Start]):
+    """The starts of lanes."""
+
+    def learn(self, key: Key, start: Start, given: Start | None) -> None:
+        """Remembers where a claim ended. What began at a start lives no longer than that one; who has looked at
+        everything since knows better."""
+        goes_on = given is not None and (given.queue_id, given.returns) == (start.queue_id, start.returns)
+        lives_until = given.lives_until if given is not None and goes_on else self._new_life()
+        if self._known.get(key, (None, 0.0))[1] <= lives_until:
+            self._keep(key, replace(start, lives_until=lives_until), lives_until)

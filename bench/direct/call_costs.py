@@ -5,15 +5,14 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from typing import TypeVar
 
-from app.domain.commands import AckItem
+from app.domain.commands import AckItem, ReserveRequest
 from app.domain.lease_token import lease_token_hash
 from app.repository.protocol import Repository
-from bench.direct.repository_cycle import opened_repository, reserve_request, run_cycle
+from bench.direct.repository_cycle import opened_repository, reserve_request
 from bench.direct.workload import TENANT, new_tasks
 from bench.scenario import Measured
 
 WARMUP_CALLS = 10
-CHURNED_AT_ONCE = 1000
 
 Result = TypeVar("Result")
 
@@ -49,16 +48,9 @@ async def measure_call_costs(database_url: str, samples: int) -> Measured:
     return stopwatch.medians()
 
 
-async def measure_reserve(repository: Repository, samples: int) -> float:
-    """Milliseconds of a reserve of one task, in a queue that always has some."""
+async def measure_reserve(repository: Repository, samples: int, request: ReserveRequest) -> float:
+    """Milliseconds of a reserve."""
     stopwatch = Stopwatch()
-    await repository.enqueue_many(TENANT, new_tasks(min(1000, WARMUP_CALLS + samples)))
     for _ in range(WARMUP_CALLS + samples):
-        await stopwatch.time("reserve", lambda: repository.reserve_many([reserve_request(1)]))
+        await stopwatch.time("reserve", lambda: repository.reserve_many([request]))
     return stopwatch.medians()["reserve_ms"]
-
-
-async def churn(repository: Repository, rows: int) -> None:
-    """Take so many tasks through the whole cycle."""
-    for _ in range(0, rows, CHURNED_AT_ONCE):
-        await run_cycle(repository, CHURNED_AT_ONCE)

@@ -18,7 +18,8 @@ FORCED = {
     "lock_held", "archive_acked", "log_acked",
 }  # fmt: skip
 # A batch is one value only where there are arrays of bytes; lanes are one only where a lateral join finds their index.
-OWN_PARAMETERS = {"insert_tasks", "next_available"}
+# What is overdue is looked for from a start only where starts are remembered.
+OWN_PARAMETERS = {"insert_tasks", "next_available", "probe_overdue"}
 
 
 def shared(dialect: str) -> list[str]:
