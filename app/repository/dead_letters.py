@@ -177,6 +177,8 @@ async def _restore(session: Session, rows: Sequence[Row], queues: Mapping[str, Q
         letters = [{**_restored(row, request, session.now), "queue_id": queues[row["queue"]].id} for row in rows]
         await session.dialect.restore_dead_letters(session, letters)
         await session.run("delete_dead_letters", row_ids=[row["row_id"] for row in rows])
+        # So many may take so long that others look behind them already.
+        await session.count_returns({queues[row["queue"]].id for row in rows})
 
 
 def _restored(row: Row, request: RequeueRequest, now: datetime) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The store of tasks on a SQL database: each method is one transaction, whatever the dialect."""
 
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from app.repository.catching_up import catch_up
 from app.repository.dead_letters import Span, Taken
 from app.repository.doctoring import diagnose
 from app.repository.enqueueing import enqueue_batches
+from app.repository.lateness import count_if_late
 from app.repository.reserving import queues_with_work, reserve_many
 from app.repository.session import Database, Scope, Session
 from app.repository.settling import extend_many, settle_many
@@ -45,11 +47,20 @@ class SqlRepository:
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None = None
     ) -> list[list[Enqueued] | TaskExists]:
+        scope = Scope(tenant_id, {task.queue for batch in batches for task in batch})
+        began_at = time.monotonic()
+        outcomes = await self._enqueue_batches(scope, batches, now)
+        if now is None:
+            await count_if_late(self._database, scope, began_at)
+        return outcomes
+
+    async def _enqueue_batches(
+        self, scope: Scope, batches: Sequence[Sequence[NewTask]], now: datetime | None
+    ) -> list[list[Enqueued] | TaskExists]:
         if self._shortcuts is not None:
-            accepted = await self._shortcuts.enqueue_batches(tenant_id, batches, now)
+            accepted = await self._shortcuts.enqueue_batches(scope.tenant_id, batches, now)
             if accepted is not None:
                 return [*accepted]
-        scope = Scope(tenant_id, {task.queue for batch in batches for task in batch})
         return await self._database.write(lambda session: enqueue_batches(session, scope, batches), now, scope)
 
     async def reserve_many(

@@ -1,5 +1,6 @@
 """Queues, topics and operations on a SQL database: each method is one transaction, the bulk ones several small ones."""
 
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
@@ -10,6 +11,7 @@ from app.domain.task import NewTask
 from app.domain.topology import Explanation, NameKey, Operation, Published, QueueStats, Topic
 from app.repository import cleaning, counting, operations, reading, topology
 from app.repository.catching_up import catch_up
+from app.repository.lateness import count_if_late
 from app.repository.protocol import ChangeSettings
 from app.repository.session import Database, Scope, Session
 
@@ -124,9 +126,13 @@ class SqlTopologyRepository:
         await self._database.write(lambda session: topology.delete_topic(session, tenant_id, name), now)
 
     async def publish(self, tenant_id: str, topic: str, message: NewTask, now: datetime | None = None) -> Published:
+        began_at = time.monotonic()
         deliveries = await self._database.write(
             lambda session: topology.publish(session, tenant_id, topic, message), now
         )
+        if now is None:
+            scope = Scope(tenant_id, {delivery.queue for delivery in deliveries})
+            await count_if_late(self._database, scope, began_at)
         return Published(message.publish_id or "", deliveries)
 
     async def start_operation(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 from msgspec.structs import replace
 
@@ -265,3 +266,28 @@ async def test_what_is_passed_over_is_not_forgotten(here: Replica, first: Reserv
     [passed_over] = await here.repository.reserve_many([request])
     assert [lease.task.id for lease in passed_over.tasks] == ["t3"]
     assert [await here.next() for _ in range(2)] == ["t2", "t4"]
+
+
+async def test_what_took_long_to_be_accepted_is_found_at_once(
+    here: Replica, there: Replica, first_of_all: ReservedTask, shared_url: str, shared_dialect: Dialect
+) -> None:
+    if not shared_dialect.remembers_starts:
+        pytest.skip(f"{shared_dialect.name} remembers no starts")
+    await there.enqueue("later", due_at=datetime.now(UTC) + timedelta(hours=1))
+    connection = await asyncpg.connect(shared_url)
+    try:
+        transaction = connection.transaction()
+        await transaction.start()
+        # Who wants that key waits, and then gets it.
+        await connection.execute(
+            "UPDATE mq_tasks SET dedupe_key = 'key' WHERE tenant_id = $1 AND id = 'later'", here.tenant
+        )
+        late = new_task("late", type=TYPE, dedupe_key="key")
+        enqueueing = asyncio.create_task(there.repository.enqueue_many(there.tenant, [late]))
+        await asyncio.sleep(0.3)
+        assert await here.reserve() == []
+        await transaction.rollback()
+        await enqueueing
+    finally:
+        await connection.close()
+    assert await here.next() == "late"
