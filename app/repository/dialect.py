@@ -160,6 +160,10 @@ class Dialect(ABC):
     ) -> Claimed:
         """Leases the best ready tasks of the lanes, at most one for each grant."""
 
+    async def has_ready(self, session: "Session", wish: ReserveRequest, queue_id: int) -> bool:
+        """Whether a queue has something that only its rate holds back."""
+        return bool(await session.rows("queues_with_ready", queue_ids=[queue_id]))
+
     async def next_due_at(self, session: "Session", wish: ReserveRequest, lanes: Sequence[Lane]) -> datetime | None:
         """When the next task of the lanes is due, or comes back."""
         row = await session.row("next_available", lanes=[asdict(lane) for lane in lanes])

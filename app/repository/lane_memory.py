@@ -19,8 +19,9 @@ class Beginning:
     queue_id: int
     type: str | None
     key: Key
-    start: Start | None
-    lease_ends_at: datetime | None
+    start: Start | None = None
+    had_ready: bool = False
+    lease_ends_at: datetime | None = None
 
     @property
     def lives_until(self) -> float:
@@ -45,10 +46,11 @@ class Beginning:
 
 
 class LaneMemory:
-    """Where lanes begin, and when the first of their leases ends."""
+    """Where lanes begin, whether there was anything in them, and when the first of their leases ends."""
 
     def __init__(self) -> None:
         self.starts = Starts()
+        self.had_ready: Memory[bool] = Memory()
         self.lease_ends: Memory[datetime] = Memory()
 
     def begin(self, session: Session, wish: ReserveRequest, lanes: Iterable[tuple[int, str | None]]) -> list[Beginning]:
@@ -58,11 +60,11 @@ class LaneMemory:
 
     def _begin(self, session: Session, queue_id: int, key: Key) -> Beginning:
         if not session.is_now:
-            return Beginning(queue_id, key[-1], key, None, None)
+            return Beginning(queue_id, key[-1], key)
         ends_at = self.lease_ends.find(key)
         # A lease that has ended since tells nothing of the next.
         known = ends_at if ends_at is not None and ends_at > session.now else None
-        return Beginning(queue_id, key[-1], key, self.starts.find(key), known)
+        return Beginning(queue_id, key[-1], key, self.starts.find(key), self.had_ready.find(key) is True, known)
 
     def learn(self, ends: Sequence[LaneEnd]) -> None:
         for end in ends:

@@ -167,6 +167,15 @@ class PostgreSQL(Dialect):
         raced = not claimed and rows[0]["candidates"] > 0
         return Claimed(claimed, raced=raced, learn=lambda: self.memory.learn(ends))
 
+    async def has_ready(self, session: Session, wish: ReserveRequest, queue_id: int) -> bool:
+        [lane] = self.memory.begin(session, wish, [(queue_id, None)])
+        if lane.had_ready:
+            return True
+        has_ready = await super().has_ready(session, wish, queue_id)
+        if has_ready and session.is_now:
+            self.memory.had_ready.keep(lane.key, has_ready)
+        return has_ready
+
     async def next_due_at(self, session: Session, wish: ReserveRequest, lanes: Sequence[Lane]) -> datetime | None:
         begun = self.memory.begin(session, wish, ((lane.queue_id, lane.type) for lane in lanes))
         rows = await session.rows("next_available", lanes=[lane.upcoming() for lane in begun])

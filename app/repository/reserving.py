@@ -109,7 +109,7 @@ class Reserving:
     async def _next_allowed_at(self, queue_id: int, lanes: Sequence[Lane], allowance: Allowance) -> datetime | None:
         """When a queue that its rate holds back delivers again: it must have something, and be allowed to."""
         allowed_at = allowance.next_at(queue_id, self._session.now)
-        if await self._session.rows("queues_with_ready", queue_ids=[queue_id]):
+        if await self._session.dialect.has_ready(self._session, self._wish, queue_id):
             return allowed_at
         due_at = await self._next_due_at([lane for lane in lanes if lane.queue_id == queue_id])
         return None if due_at is None else max(due_at, allowed_at)

@@ -99,6 +99,9 @@ CASES = {
 }
 
 
+SLOW = QueueSettings(rate_per_second=0.001)
+
+
 @dataclass(frozen=True)
 class Held:
     """A database under a held snapshot, in which very many tasks of a queue have come and gone."""
@@ -149,3 +152,12 @@ async def test_reserve_begins_behind_what_was_taken(held: Held, case: Case, monk
         pages = await pages_read(held.url, held.dialect, statement, sent[statement])
         walked = await pages_read(held.url, held.dialect, statement, from_the_front(sent[statement]))
         assert pages * 5 < walked, statement
+
+
+async def test_what_a_rate_holds_back_is_not_looked_for_each_time(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts, "LIFE_SECONDS", 3600.0)
+    await held.prepare(Case(wish(1), 10, [], SLOW))
+    await held.repositories.tasks.reserve_many([wish(1)])
+    sent = await held.statements(wish(1))
+    assert "set_rate_left" not in sent
+    assert not {"queues_with_ready", "next_available"} & set(sent)
