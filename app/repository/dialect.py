@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -47,6 +47,10 @@ class Lane:
     place: int
     room: int
     lease_until: datetime
+
+
+def lane_record(lane: Lane) -> dict[str, object]:
+    return {name: getattr(lane, name) for name in Lane.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class Dialect(ABC):
 
     async def next_due_at(self, session: "Session", wish: ReserveRequest, lanes: Sequence[Lane]) -> datetime | None:
         """When the next task of the lanes is due, or comes back."""
-        row = await session.row("next_available", lanes=[asdict(lane) for lane in lanes])
+        row = await session.row("next_available", lanes=[lane_record(lane) for lane in lanes])
         return None if row is None else row["next_at"]
 
     @abstractmethod

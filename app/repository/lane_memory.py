@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 
 from app.domain.commands import ReserveRequest
+from app.domain.queue import Queue
 from app.repository.connection import Row
 from app.repository.session import Session
 from app.repository.starts import NO_START, Key, LaneEnd, Memory, Position, Start, Starts, start_behind
@@ -57,6 +59,12 @@ class LaneMemory:
         """What is remembered of lanes, by queue and type: nothing, if it happens at another time than now."""
         names = {queue.id: name for name, queue in session.queues.items()}
         return [self._begin(session, queue_id, (wish.tenant_id, names[queue_id], type_)) for queue_id, type_ in lanes]
+
+    def begin_queues(self, session: Session, wish: ReserveRequest, queues: Sequence[Queue]) -> list[Beginning]:
+        """Of each queue the lane that is forgotten first: any of them tells until when nothing was overdue in it."""
+        lanes = self.begin(session, wish, product((queue.id for queue in queues), wish.types or (None,)))
+        lanes.sort(key=lambda lane: lane.lives_until, reverse=True)
+        return list({lane.queue_id: lane for lane in lanes}.values())
 
     def _begin(self, session: Session, queue_id: int, key: Key) -> Beginning:
         if not session.is_now:

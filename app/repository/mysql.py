@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -21,7 +20,7 @@ from app.domain.transitions import Event, Move
 from app.repository.asyncmy_connection import CONVERSIONS, AsyncmyConnection, Rows
 from app.repository.claiming import pick_parameters
 from app.repository.connection import Connection, Row
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, UnsuitableServer
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, UnsuitableServer, lane_record
 from app.repository.mysql_claiming import lease_locked
 from app.repository.pool import PoolSettings
 from app.repository.records import keep_until
@@ -158,7 +157,7 @@ class MySQL(Dialect):
             limit = min(lanes[0].room, len(grants))
             picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
             return Claimed(await lease_locked(session, wish, lanes, grants, picked))
-        records = [asdict(lane) for lane in lanes]
+        records = [lane_record(lane) for lane in lanes]
         ranked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
         if not ranked:
             return Claimed([])

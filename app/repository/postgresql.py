@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from app.domain.commands import ReserveRequest
 from app.domain.queue import Queue
 from app.repository.asyncpg_connection import AsyncpgConnection, AsyncpgPool, NumberedStatements
 from app.repository.connection import Connection, Row
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, UnsuitableServer
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, Raced, UnsuitableServer, lane_record
 from app.repository.grants import grant_parameters
 from app.repository.lane_memory import NEVER, LaneMemory, ends_of
 from app.repository.pool import PoolSettings
@@ -133,15 +132,7 @@ class PostgreSQL(Dialect):
             raise Raced
 
     async def has_overdue(self, session: Session, wish: ReserveRequest, queues: Sequence[Queue]) -> bool:
-        types: Sequence[str | None] = wish.types or (None,)
-        # Until when nothing was overdue in a queue is told by any of its lanes; by the one that is forgotten first.
-        lanes = [
-            min(
-                self.memory.begin(session, wish, ((queue.id, type_) for type_ in types)),
-                key=lambda lane: lane.lives_until,
-            )
-            for queue in queues
-        ]
+        lanes = self.memory.begin_queues(session, wish, queues)
         probe = await session.row("probe_overdue", lanes=[lane.parameters() for lane in lanes], now=session.now)
         return probe is not None and bool(probe["overdue"])
 
@@ -153,7 +144,7 @@ class PostgreSQL(Dialect):
         rows = await session.rows(
             "claim_queue" if is_one_queue else "claim_lanes",
             now=session.now,
-            lanes=[{**asdict(lane), **known.parameters()} for lane, known in zip(lanes, begun, strict=True)],
+            lanes=[lane_record(lane) | known.parameters() for lane, known in zip(lanes, begun, strict=True)],
             limit=min(lanes[0].room, len(grants)) if is_one_queue else len(grants),
             exclude_ids=list(wish.exclude_ids),
             max_bytes=wish.max_bytes,

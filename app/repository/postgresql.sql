@@ -423,7 +423,7 @@ WITH lanes AS MATERIALIZED (
 candidates AS MATERIALIZED (
     SELECT best.*, lanes.queue_id, lanes.type, lanes.place, lanes.room, lanes.lease_until
     FROM lanes CROSS JOIN LATERAL (
-        SELECT *, row_number() OVER (ORDER BY priority DESC, available_at, seq) AS nth_of_lane
+        SELECT *, row_number() OVER () AS nth_of_lane
         FROM (
             SELECT * FROM (
                 {ready_in_lane}

@@ -132,8 +132,9 @@ def _grant(request: ReserveRequest) -> Grant:
 def _check_lease_seconds(session: Session, request: ReserveRequest) -> None:
     if request.lease_seconds is None:
         return
+    living = session.living_queues()
     for name in request.queues:
-        queue = session.living_queues().get(name)
+        queue = living.get(name)
         longest = (DEFAULT_QUEUE_SETTINGS if queue is None else queue.settings).max_lease_seconds
         if request.lease_seconds > longest:
             raise InvalidRequest(

@@ -5,7 +5,6 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from app.domain.commands import ReserveRequest
 from app.repository.claiming import lease_picked, pick_parameters
 from app.repository.connection import Row
-from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane
+from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, lane_record
 from app.repository.pool import PoolSettings
 from app.repository.session import Session
 
@@ -123,7 +122,7 @@ class SQLite(Dialect):
             limit = min(lanes[0].room, len(grants))
             picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
         else:
-            records = [asdict(lane) for lane in lanes]
+            records = [lane_record(lane) for lane in lanes]
             picked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
         return Claimed(await lease_picked(session, wish, lanes, grants, picked))
 
