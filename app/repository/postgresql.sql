@@ -423,6 +423,7 @@ WITH lanes AS MATERIALIZED (
 candidates AS MATERIALIZED (
     SELECT best.*, lanes.queue_id, lanes.type, lanes.place, lanes.room, lanes.lease_until
     FROM lanes CROSS JOIN LATERAL (
+        -- What is looked at one after the other comes in its order.
         SELECT *, row_number() OVER () AS nth_of_lane
         FROM (
             SELECT * FROM (
