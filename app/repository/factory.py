@@ -15,6 +15,7 @@ from app.repository.mysql_shortcuts import MySQLShortcuts
 from app.repository.pool import PoolSettings
 from app.repository.postgresql import PostgreSQL, connect_postgresql
 from app.repository.postgresql_bell import PostgreSQLBell
+from app.repository.postgresql_shortcuts import PostgreSQLShortcuts
 from app.repository.protocol import Bell, MaintenanceRepository, Repository, TopologyRepository
 from app.repository.repository import SqlRepository
 from app.repository.session import AttemptsLostHook, Database
@@ -85,7 +86,7 @@ def open_repositories(
 
 def _shortcuts(database: Database) -> Shortcuts | None:
     if isinstance(database.dialect, PostgreSQL):
-        return Shortcuts(database, database.dialect.memory)
+        return PostgreSQLShortcuts(database, database.dialect.memory)
     return MySQLShortcuts(database) if isinstance(database.dialect, MySQL) else None
 
 

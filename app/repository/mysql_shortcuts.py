@@ -7,12 +7,14 @@ from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
 from app.domain.queue import QueueSettings
 from app.domain.task import Enqueued, NewTask, Status
 from app.repository.connection import Row
-from app.repository.session import Session
-from app.repository.shortcuts import Shortcuts
+from app.repository.session import Database, Session
 
 
-class MySQLShortcuts(Shortcuts):
+class MySQLShortcuts:
     """See `Shortcuts`. Enqueue and reserve have none here: of what they read nearly all is needed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def enqueue_batches(
         self, tenant_id: str, batches: Sequence[Sequence[NewTask]], now: datetime | None

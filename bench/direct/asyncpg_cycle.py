@@ -13,7 +13,7 @@ from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.repository.asyncpg_connection import AsyncpgConnection, NumberedStatements
 from app.repository.grants import grant_parameters, joined
 from app.repository.postgresql import PLANNING
-from app.repository.shortcuts import task_columns
+from app.repository.postgresql_shortcuts import task_columns
 from app.repository.starts import NO_START
 from bench.direct.repository_cycle import opened_repository, run_cycle
 from bench.direct.workload import LEASE_SECONDS, MAX_BYTES, QUEUE, TENANT, cycles_per_second, new_tasks
