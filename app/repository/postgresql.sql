@@ -99,10 +99,10 @@ held AS MATERIALIZED (
     ) AS leased
 ),
 acked AS (
-    -- Whoever changes a row meanwhile is waited for, and everything that is asked of it is looked at again.
+    -- Whoever changes a row meanwhile is waited for, and everything that is asked of it is looked at again. Its id is not: the
+    -- hash tells as much, and a plan that was made for an empty table would look for ids, not where the row is.
     DELETE FROM mq_tasks AS t USING held
-    WHERE t.ctid = held.tid AND t.tenant_id = :tenant_id AND t.id = held.id
-        AND t.lease_token_hash = held.token_hash AND t.lease_until > (SELECT now FROM clock)
+    WHERE t.ctid = held.tid AND t.lease_token_hash = held.token_hash AND t.lease_until > (SELECT now FROM clock)
         AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
     RETURNING t.*, held.result, held.position
 ),
