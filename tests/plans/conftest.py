@@ -1,7 +1,7 @@
 """A database of each dialect with a backlog in it, and the calls whose statements are looked at."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +11,7 @@ from app.repository.dialect import Dialect
 from app.repository.factory import Repositories, connect_dialect, open_repositories
 from app.repository.protocol import MaintenanceRepository
 from app.repository.schema import migrate
-from tests.conformance.steps import TIMEOUT_SECONDS, Store
+from tests.conformance.steps import TIMEOUT_SECONDS, Store, new_task, settled
 from tests.conformance.topology_steps import Topology
 from tests.conftest import DIALECTS, MakeDatabase
 from tests.filling import Filler
@@ -21,6 +21,7 @@ TENANT = "tenant"
 BACKLOG = 20_000
 FEW = 200
 SMALL = 30
+AT_ONCE = 1000
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 # Everything was filled in long ago, a second apart; what is scheduled or leased comes long after.
 START = NOW - timedelta(seconds=3 * BACKLOG)
@@ -107,3 +108,33 @@ async def fill(filler: Filler, topology: Topology) -> None:
     await filler.dead_letters("big", BACKLOG)
     await filler.graves(BACKLOG // 20)
     await filler.analyze()
+
+
+@asynccontextmanager
+async def once_found_empty(url: str) -> AsyncIterator[Plans]:
+    """A backlog in tables that were found empty, but for the room they take: so looks a queue that was worked off."""
+    dialect = connect_dialect(url)
+    await migrate(dialect)
+    repositories = open_repositories(dialect, timeout_seconds=TIMEOUT_SECONDS)
+    try:
+        plans = Plans(Filler(dialect, TENANT, START), repositories)
+        await plans.filler.prepare(BACKLOG)
+        for queue in ("big", "limited"):
+            await plans.topology.put(queue, START)
+        await plans.topology.patch("limited", START, concurrency_limit=1000, rate_per_second=1000)
+        await plans.store.enqueue_many(*(new_task(queue="big") for _ in range(AT_ONCE)), now=NOW)
+        for leased in (await plans.store.reserve(NOW, queues=["big"], limit=AT_ONCE)).tasks:
+            settled(await plans.store.ack(leased, NOW))
+        await _look_at_tables(dialect)
+        await plans.filler.tasks("big", BACKLOG)
+        await plans.filler.tasks("limited", BACKLOG)
+        yield plans
+    finally:
+        await dialect.close()
+
+
+async def _look_at_tables(dialect: Dialect) -> None:
+    """Without giving back their room."""
+    async with dialect.connect(write=True) as connection:
+        await connection.exec_driver_sql("ANALYZE TABLE mq_tasks" if dialect.name == "mysql" else "ANALYZE mq_tasks")
+        await connection.commit()

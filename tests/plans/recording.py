@@ -48,7 +48,7 @@ def recorded(dialect: Dialect) -> Iterator[list[Sent]]:
     """Every statement that is sent meanwhile."""
     sent: list[Sent] = []
     if isinstance(dialect, PostgreSQL | MySQL):
-        as_sent = _as_sent_to_postgresql if isinstance(dialect, PostgreSQL) else _as_sent_to_mysql
+        as_sent: Any = as_sent_to_postgresql if isinstance(dialect, PostgreSQL) else _as_sent_to_mysql
         with watched(dialect, lambda name, parameters: sent.append(as_sent(dialect, name, parameters))):
             yield sent
         return
@@ -64,7 +64,7 @@ def recorded(dialect: Dialect) -> Iterator[list[Sent]]:
         event.remove(dialect.engine.sync_engine, "before_cursor_execute", note)
 
 
-def _as_sent_to_postgresql(dialect: Any, name: str, parameters: Mapping[str, object]) -> Sent:
+def as_sent_to_postgresql(dialect: PostgreSQL, name: str, parameters: Mapping[str, object]) -> Sent:
     sql, values = dialect.numbered.prepare(name, parameters)
     return Sent(sql, values, is_planned_once=name.endswith("_at_once"))
 
@@ -79,9 +79,9 @@ async def explain(dialect: Dialect, sent: Sent) -> list[Plan]:
     """The plans of a statement: one for its own parameters, and where the server may keep one for any, that too."""
     async with dialect.connect(write=False) as connection:
         if dialect.name == "postgresql":
-            for setting in AS_THE_SERVICE_PLANS:
-                await connection.exec_driver_sql(setting)
-            plans = [await _postgresql_own(connection, sent), await _postgresql_lasting(connection, sent)]
+            await _plan_as_the_service(connection)
+            lasting = read_postgresql(sent.sql, await _postgresql_lasting(connection, sent))
+            plans = [await _postgresql_own(connection, sent), lasting]
         elif dialect.name == "mysql":
             plans = [await _mysql(connection, sent)]
         else:
@@ -90,12 +90,17 @@ async def explain(dialect: Dialect, sent: Sent) -> list[Plan]:
     return plans
 
 
+async def _plan_as_the_service(connection: AsyncConnection) -> None:
+    for setting in AS_THE_SERVICE_PLANS:
+        await connection.exec_driver_sql(setting)
+
+
 async def _postgresql_own(connection: AsyncConnection, sent: Sent) -> Plan:
     result = await connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {sent.sql}", tuple(sent.parameters))
     return read_postgresql(sent.sql, result.scalar_one())
 
 
-async def _postgresql_lasting(connection: AsyncConnection, sent: Sent) -> Plan:
+async def _postgresql_lasting(connection: AsyncConnection, sent: Sent, how: str = "") -> Any:
     """The plan that the server comes to when the statement is run again and again: it may be one for any parameters."""
     name = f"plan_{next(_numbers)}"
     driver = (await connection.get_raw_connection()).driver_connection
@@ -104,11 +109,11 @@ async def _postgresql_lasting(connection: AsyncConnection, sent: Sent) -> Plan:
         await driver.execute(f"SET LOCAL plan_cache_mode = {PLAN_OF_SHORTCUTS}")
     await driver.execute(f"PREPARE {name} AS {sent.sql}")
     arguments = f"({', '.join(_literal(value) for value in sent.parameters)})" if sent.parameters else ""
-    explained = [
-        await driver.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE {name}{arguments}") for _ in range(CUSTOM_PLANS + 1)
-    ]
+    for _ in range(CUSTOM_PLANS):
+        await driver.execute(f"EXPLAIN EXECUTE {name}{arguments}")
+    explained = await driver.fetchval(f"EXPLAIN ({how}FORMAT JSON) EXECUTE {name}{arguments}")
     await driver.execute(f"DEALLOCATE {name}")
-    return read_postgresql(sent.sql, explained[-1])
+    return explained
 
 
 def _literal(value: object) -> str:
@@ -142,6 +147,15 @@ async def _mysql(connection: AsyncConnection, sent: Sent) -> Plan:
 async def _sqlite(connection: AsyncConnection, sent: Sent) -> Plan:
     result = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent.sql}", sent.parameters)
     return read_sqlite(sent.sql, [tuple(row) for row in result])
+
+
+async def pages_read(dialect: PostgreSQL, sent: Sent) -> int:
+    """The pages that PostgreSQL looks at by the plan that it comes to, for a statement that is taken back."""
+    async with dialect.connect(write=True) as connection:
+        await _plan_as_the_service(connection)
+        explained = await _postgresql_lasting(connection, sent, "ANALYZE, BUFFERS, ")
+        await connection.rollback()
+    return int(explained[0]["Plan"]["Shared Hit Blocks"])
 
 
 async def rows_read(dialect: Dialect, sent: Sequence[Sent]) -> int:

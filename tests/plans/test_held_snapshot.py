@@ -1,6 +1,5 @@
 """A snapshot that somebody holds open keeps what was taken in the indexes: reserve does not walk through it."""
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from app.repository.protocol import Repository
 from app.repository.schema import migrate
 from tests.conformance.steps import LEASE_SECONDS, MAX_BYTES, QUEUE, TIMEOUT_SECONDS, WORKER, ack_item, new_task
 from tests.conftest import MakeDatabase
+from tests.plans.recording import as_sent_to_postgresql, pages_read
 from tests.statements import watched
 
 TENANT = "tenant"
@@ -57,20 +57,6 @@ async def churn(repository: Repository) -> None:
         await repository.ack_many(TENANT, [ack_item(leased) for leased in reserved.tasks])
 
 
-async def pages_read(url: str, dialect: PostgreSQL, statement: str, parameters: Mapping[str, object]) -> int:
-    """The pages that a statement looks at; it is taken back."""
-    sql, values = dialect.numbered.prepare(statement, parameters)
-    connection = await asyncpg.connect(url)
-    try:
-        transaction = connection.transaction()
-        await transaction.start()
-        told = await connection.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", *values)
-        await transaction.rollback()
-    finally:
-        await connection.close()
-    return int(json.loads(told)[0]["Plan"]["Shared Hit Blocks"])
-
-
 def from_the_front(parameters: Mapping[str, Any]) -> dict[str, object]:
     """The parameters of a statement for which nothing is remembered."""
     if "lanes" not in parameters:
@@ -106,7 +92,6 @@ SLOW = QueueSettings(rate_per_second=0.001)
 class Held:
     """A database under a held snapshot, in which very many tasks of a queue have come and gone."""
 
-    url: str
     dialect: PostgreSQL
     repositories: Repositories
 
@@ -126,6 +111,9 @@ class Held:
             await self.repositories.tasks.reserve_many([asked])
         return sent
 
+    async def pages_read(self, statement: str, parameters: Mapping[str, object]) -> int:
+        return await pages_read(self.dialect, as_sent_to_postgresql(self.dialect, statement, parameters))
+
 
 @pytest.fixture(scope="module")
 async def held(make_database: MakeDatabase) -> AsyncIterator[Held]:
@@ -137,7 +125,7 @@ async def held(make_database: MakeDatabase) -> AsyncIterator[Held]:
         repositories = open_repositories(dialect, timeout_seconds=TIMEOUT_SECONDS)
         async with held_snapshot(url):
             await churn(repositories.tasks)
-            yield Held(url, dialect, repositories)
+            yield Held(dialect, repositories)
     finally:
         await dialect.close()
 
@@ -149,8 +137,8 @@ async def test_reserve_begins_behind_what_was_taken(held: Held, case: Case, monk
     await held.prepare(case)
     sent = await held.statements(case.asked)
     for statement in case.sent:
-        pages = await pages_read(held.url, held.dialect, statement, sent[statement])
-        walked = await pages_read(held.url, held.dialect, statement, from_the_front(sent[statement]))
+        pages = await held.pages_read(statement, sent[statement])
+        walked = await held.pages_read(statement, from_the_front(sent[statement]))
         assert pages * 5 < walked, statement
 
 
