@@ -14,8 +14,10 @@ from asyncmy.cursors import DictCursor
 from sqlalchemy import TextClause
 
 from app.repository.connection import Row
+from app.repository.mysql_keys import is_one_of
 
 _COMMENT = re.compile(r"--[^\n]*")
+_KEYS = re.compile(r"((?:\w\.)?seq) IN :(\w+)")
 _LISTED = re.compile(r"\bIN :(\w+)")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 # What is in no list: an empty one is not MySQL.
@@ -83,12 +85,16 @@ def _column(values: Sequence[object]) -> Iterable[str]:
 
 
 class Interpolated:
-    """A statement as Python fills it in: `%(name)s` instead of `:name`. Lists are such behind IN, and else JSON."""
+    """A statement as Python fills it in: `%(name)s` instead of `:name`. Lists are such behind IN, and else JSON.
+
+    The keys of tasks are a condition as a whole, with the column that it is about.
+    """
 
     def __init__(self, sql: str) -> None:
         bare = _COMMENT.sub("", sql)
+        self._columns = {name: column for column, name in _KEYS.findall(bare)}
         self._listed = frozenset(_LISTED.findall(bare))
-        self._text = _PARAMETER.sub(r"%(\1)s", bare.replace("%", "%%"))
+        self._text = _PARAMETER.sub(r"%(\1)s", _KEYS.sub(r":\2", bare).replace("%", "%%"))
 
     def fill_in(self, values: Mapping[str, object]) -> str:
         return self._text % {name: self._fill(name, value) for name, value in values.items()}
@@ -102,6 +108,8 @@ class Interpolated:
             return literal(value)
         if name not in self._listed:
             return literal(json.dumps(value))
+        if name in self._columns:
+            return is_one_of(self._columns[name], value) if value else "false"
         return _listed(value) if value else _NOTHING
 
 

@@ -64,3 +64,16 @@ def test_what_looks_like_a_parameter_is_none() -> None:
 
 def test_instants_are_read_as_utc() -> None:
     assert read_instant("2026-01-02 03:04:05.000006") == datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_keys_that_follow_one_another_are_a_range() -> None:
+    filled = filled_in(text("t.seq IN :seqs"), {"seqs": [5, 3, 4, 9, 2]})
+    assert filled == "(t.seq BETWEEN 2 AND 4 OR t.seq IN (5,9))"
+
+
+def test_keys_of_which_few_follow_one_another_are_listed() -> None:
+    assert filled_in(text("seq IN :seqs"), {"seqs": [8, 1, 2]}) == "(seq IN (1,2,8))"
+
+
+def test_no_keys_are_nowhere() -> None:
+    assert filled_in(text("t.seq IN :seqs"), {"seqs": []}) == "false"
