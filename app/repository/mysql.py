@@ -21,7 +21,7 @@ from app.repository.asyncmy_connection import CONVERSIONS, AsyncmyConnection, Ro
 from app.repository.claiming import pick_parameters
 from app.repository.connection import Connection, Row
 from app.repository.dialect import Claimed, Dialect, ErrorKind, Grant, Lane, UnsuitableServer, lane_record
-from app.repository.mysql_claiming import lease_locked
+from app.repository.mysql_claiming import SHORT, lease_locked
 from app.repository.pool import PoolSettings
 from app.repository.records import keep_until
 from app.repository.session import Session
@@ -155,13 +155,16 @@ class MySQL(Dialect):
         parameters = pick_parameters(session, wish)
         if len(lanes) == 1 and lanes[0].type is None:
             limit = min(lanes[0].room, len(grants))
-            picked = await session.rows("pick_queue", queue_id=lanes[0].queue_id, limit=limit, **parameters)
+            picked = await session.rows(
+                "pick_queue", queue_id=lanes[0].queue_id, limit=limit, short=SHORT, **parameters
+            )
             return Claimed(await lease_locked(session, wish, lanes, grants, picked))
         records = [lane_record(lane) for lane in lanes]
         ranked = await session.rows("rank_lanes", lanes=records, limit=len(grants), **parameters)
         if not ranked:
             return Claimed([])
-        locked = {row["seq"]: row for row in await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked])}
+        rows = await session.rows("lock_ranked", seqs=[row["seq"] for row in ranked], short=SHORT)
+        locked = {row["seq"]: row for row in rows}
         winners = [locked[row["seq"]] for row in ranked if _still_the_same(row, locked.get(row["seq"]))]
         return Claimed(await lease_locked(session, wish, lanes, grants, winners), raced=not winners)
 

@@ -37,6 +37,11 @@ t.seq, t.queue_id, {size_in_reply} AS size, t.tenant_id, t.id, t.queue, t.topic,
     t.payload_is_json, t.content_type, t.priority, t.dedupe_key, t.attempts, t.max_attempts, t.available_at,
     t.expires_at, t.timeout_seconds, t.last_error_at, t.created_at, t.updated_at, t.first_leased_at
 
+-- part: short_contents
+CASE WHEN {size_in_reply} <= :short THEN t.payload END AS payload,
+    CASE WHEN {size_in_reply} <= :short THEN t.meta END AS meta,
+    CASE WHEN {size_in_reply} <= :short THEN t.last_error END AS last_error
+
 -- part: live_task
 {picked_task}, t.payload, t.meta, t.last_error
 
@@ -206,7 +211,7 @@ FOR UPDATE OF t
 
 -- name: pick_queue
 -- The first ready tasks of one queue, locked; rows that somebody else is claiming are passed over.
-SELECT {picked_task}
+SELECT {picked_task}, {short_contents}
 FROM mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
 WHERE t.queue_id = :queue_id AND t.status = 'ready'
     AND (t.expires_at IS NULL OR t.expires_at > :now)
@@ -245,16 +250,17 @@ LIMIT :limit
 
 -- name: lock_ranked
 -- The winners, locked and looked at again.
-SELECT {picked_task} FROM {by_key}
+SELECT {picked_task}, {short_contents} FROM {by_key}
 WHERE t.seq IN :seqs AND t.status = 'ready'
 FOR UPDATE OF t SKIP LOCKED
 
 -- name: lease_many
--- Each under its own token: the one that stands where its key does among the keys. Columns are set from first to last.
+-- Each under its own token: the one that stands where its key does among the keys, which are in order, so that it is
+-- found by halves. The tokens' hashes are one text, of 32 letters each. Columns are set from first to last.
 UPDATE {by_key}
 SET t.status = 'leased', t.attempts = t.attempts + 1,
-    t.lease_owner = elt(field(t.seq, :keys), :worker_ids), t.last_worker = t.lease_owner,
-    t.lease_token_hash = elt(field(t.seq, :keys), :token_hashes),
+    t.lease_owner = elt(interval(t.seq, :keys), :worker_ids), t.last_worker = t.lease_owner,
+    t.lease_token_hash = substr(_ascii :token_hashes, 32 * interval(t.seq, :keys) - 31, 32),
     t.updated_at = greatest(:now, t.updated_at), t.leased_at = t.updated_at,
     t.first_leased_at = coalesce(t.first_leased_at, t.updated_at),
     t.lease_until = timestampadd(MICROSECOND, elt(field(t.queue_id, :queue_ids), :leases), t.updated_at),
@@ -262,7 +268,7 @@ SET t.status = 'leased', t.attempts = t.attempts + 1,
 WHERE t.seq IN :seqs
 
 -- name: read_contents
--- What may be long, of those that are leased and not of all that were picked.
+-- What is long, of those that are leased and not of all that were picked.
 SELECT t.seq, t.payload, t.meta, t.last_error FROM {by_key} WHERE t.seq IN :seqs
 
 -- name: next_available
