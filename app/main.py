@@ -15,7 +15,7 @@ from app.garbage import spare_what_stays
 from app.logs import RequestLog, configure_logs
 from app.metrics import Metrics
 from app.repository.dialect import Dialect, ErrorKind, UnsuitableServer
-from app.repository.factory import connect_dialect, open_repositories
+from app.repository.factory import Repositories, connect_dialect, open_repositories
 from app.repository.pool import PoolSettings
 from app.repository.schema import SchemaMismatch, check_schema, migrate
 from app.service.batcher import BatchLimits
@@ -31,8 +31,6 @@ from app.shutdown import calling_before_shutdown, end_tasks
 
 START_RETRY_SECONDS = 0.5
 MAX_BATCH = 1000
-# So much is worth a transaction of its own while another is under way.
-WORTHWHILE_BATCH = 100
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.state.metrics = metrics
         app.state.health = HealthService(repositories.tasks)
         app.state.tasks = TaskService(
-            repositories.tasks, metrics, waiters, wakeups, batch_limits(settings, repositories.writers)
+            repositories.tasks, metrics, waiters, wakeups, batch_limits(settings, repositories)
         )
         app.state.dead_letters = DeadLetterService(repositories.tasks, repositories.topology, metrics, wakeups)
         app.state.queues = QueueService(repositories.topology, metrics, wakeups)
@@ -79,11 +77,16 @@ def create_app(settings: Settings) -> FastAPI:
     return Application(version("leasemq"), metrics, log, any_host=settings.insecure, lifespan=lifespan)
 
 
-def batch_limits(settings: Settings, writers: int) -> BatchLimits:
+def batch_limits(settings: Settings, repositories: Repositories) -> BatchLimits:
     """How calls of a kind share transactions: a batch of the largest size that one call may have is large enough."""
     if settings.batching is Batching.OFF:
         return BatchLimits(in_flight=settings.max_waiting, max_weight=1, max_waiting=settings.max_waiting)
-    return BatchLimits(writers, max_weight=MAX_BATCH, max_waiting=settings.max_waiting, worthwhile=WORTHWHILE_BATCH)
+    return BatchLimits(
+        in_flight=repositories.writers,
+        max_weight=MAX_BATCH,
+        max_waiting=settings.max_waiting,
+        worthwhile=repositories.worthwhile,
+    )
 
 
 def create_app_from_environment() -> FastAPI:

@@ -80,6 +80,8 @@ class Dialect(ABC):
     name: str
     # How many transactions of a kind are worth having under way at once: more would make each of them smaller.
     writers = 2
+    # How many tasks are worth a transaction of their own beside another that is about the same.
+    worthwhile = 100
     # Whether replicas remember where the ready tasks of a queue begin, and must hear of what comes back before them.
     remembers_starts = False
     # Whether one sees how long others' transactions have been open.

@@ -59,8 +59,9 @@ class Repositories:
     topology: TopologyRepository
     maintenance: MaintenanceRepository
     bell: Bell | None
-    # How many transactions of a kind are worth having under way at once.
+    # How many transactions of a kind are worth having under way at once, and how many tasks are worth one more.
     writers: int
+    worthwhile: int
 
 
 def open_repositories(
@@ -81,6 +82,7 @@ def open_repositories(
         maintenance=SqlMaintenanceRepository(database),
         bell=PostgreSQLBell(dialect.engine) if isinstance(dialect, PostgreSQL) else None,
         writers=dialect.writers,
+        worthwhile=dialect.worthwhile,
     )
 
 

@@ -70,6 +70,8 @@ def connect_mysql(url: URL, pool: PoolSettings) -> AsyncEngine:
 
 class MySQL(Dialect):
     name = "mysql"
+    # As many as go into one: transactions side by side would wait for the same pages, and each syncs two logs.
+    worthwhile = 1000
     merged_indexes = frozenset({"ix_mq_tasks_scheduled", "ix_mq_tasks_leased", "ix_mq_tasks_tombstones"})
     errors = (DBAPIError, PoolTimeout, MySQLError)
 
