@@ -1,8 +1,10 @@
 """A table that is small: nobody reads, and locks, the rows of others because that would be quicker."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from sqlalchemy import text
 
 from app.domain.commands import AckItem
 from app.domain.lease_token import lease_token_hash
@@ -14,6 +16,7 @@ from tests.filling import Filler
 from tests.plans.conftest import NOW, START, TENANT, Plans
 
 TIMEOUT_SECONDS = 30.0
+PROMPT_SECONDS = 5.0
 ALL = 300
 SOME = 100
 
@@ -31,7 +34,24 @@ async def small(request: pytest.FixtureRequest, make_database: MakeDatabase) -> 
 
 async def test_reserve_and_ack(small: Plans) -> None:
     with small.looked_at() as looked:
-        leased = (await small.store.reserve(NOW, limit=SOME)).tasks
-        items = [AckItem(lease.task.id, lease_token_hash(lease.lease_token)) for lease in leased]
+        items = await reserve_some(small)
         assert len(await small.store.repository.ack_many(TENANT, items, NOW)) == SOME
     await looked.check()
+
+
+async def test_an_ack_does_not_wait_for_the_task_behind(small: Plans) -> None:
+    if small.dialect.writers == 1:
+        pytest.skip("one writer waits for any other")
+    items = await reserve_some(small)
+    async with small.dialect.connect(write=True) as other:
+        await other.execute(text("SELECT seq FROM mq_tasks WHERE status = 'ready' FOR UPDATE"))
+        async with asyncio.timeout(PROMPT_SECONDS):
+            assert len(await small.store.repository.ack_many(TENANT, items, NOW)) == SOME
+        await other.rollback()
+
+
+async def reserve_some(small: Plans) -> list[AckItem]:
+    """The acks of as many as a batch holds."""
+    leased = (await small.store.reserve(NOW, limit=SOME)).tasks
+    assert len(leased) == SOME
+    return [AckItem(lease.task.id, lease_token_hash(lease.lease_token)) for lease in leased]

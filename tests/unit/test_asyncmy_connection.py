@@ -37,6 +37,12 @@ def test_nothing_is_in_an_empty_list() -> None:
     assert filled_in(text("a IN :values"), {"values": []}) == "a IN (SELECT 1 FROM DUAL WHERE false)"
 
 
+def test_keys_of_tasks_are_a_condition() -> None:
+    filled = filled_in(text("WHERE t.seq IN :seqs AND a"), {"seqs": [4, 2, 3]})
+    assert filled == "WHERE (t.seq BETWEEN 2 AND 3 OR t.seq IN (4)) AND a"
+    assert filled_in(text("WHERE seq IN :seqs"), {"seqs": []}) == "WHERE false"
+
+
 def test_another_list_is_json() -> None:
     filled = filled_in(text("SELECT :values"), {"values": ["it's", 1]})
     assert filled == "SELECT '[\\\"it\\'s\\\", 1]'"
@@ -64,16 +70,3 @@ def test_what_looks_like_a_parameter_is_none() -> None:
 
 def test_instants_are_read_as_utc() -> None:
     assert read_instant("2026-01-02 03:04:05.000006") == datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-def test_keys_that_follow_one_another_are_a_range() -> None:
-    filled = filled_in(text("t.seq IN :seqs"), {"seqs": [5, 3, 4, 9, 2]})
-    assert filled == "(t.seq BETWEEN 2 AND 4 OR t.seq IN (5,9))"
-
-
-def test_keys_of_which_few_follow_one_another_are_listed() -> None:
-    assert filled_in(text("seq IN :seqs"), {"seqs": [8, 1, 2]}) == "(seq IN (1,2,8))"
-
-
-def test_no_keys_are_nowhere() -> None:
-    assert filled_in(text("t.seq IN :seqs"), {"seqs": []}) == "false"
