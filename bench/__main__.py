@@ -19,7 +19,7 @@ from bench.load import build_generator
 from bench.machine import describe_machine
 from bench.plot import draw_claims, draw_rates
 from bench.report import one_line, tables, verdicts
-from bench.results import Results, merge, read_results, write_results
+from bench.results import Results, merge, read_earlier, read_results, write_results
 from bench.rounds import Progress as Told
 from bench.rounds import Rounds
 from bench.scenario import Scenario
@@ -41,7 +41,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if DISK.is_dir():
         tempfile.tempdir = str(DISK)
-    results = read_results(options.render) if options.render else _run(options)
+    results = read_results(options.render, SCENARIOS) if options.render else _run(options)
     print(tables(results), *map(one_line, verdicts(results)), sep="\n")
     if options.publish:
         publish(results)
@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> Results:
     form = _form(options)
     chosen = _chosen(options.only)
     # Scenarios can be run one by one: what was measured before and not again is kept.
-    earlier = read_results(LATEST) if LATEST.exists() else Results({}, [])
+    earlier = read_earlier(LATEST, SCENARIOS)
     results = Results(describe_machine(), [])
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
@@ -82,8 +82,8 @@ def _run(options: argparse.Namespace) -> Results:
             if not progress.console.is_terminal:
                 progress.console.print(scenario.name)
             results.outcomes.append(rounds.run(scenario))
-            write_results(merge(earlier, results), LATEST)
-    return merge(earlier, results) if options.publish else results
+            write_results(merge(earlier, results, SCENARIOS), LATEST)
+    return merge(earlier, results, SCENARIOS) if options.publish else results
 
 
 def _form(options: argparse.Namespace) -> Form:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.scenario import Outcome
-from bench.scenarios import SCENARIOS
+from bench.scenario import Outcome, Scenario
 
 
 @dataclass(slots=True)
@@ -32,18 +31,23 @@ def write_results(results: Results, path: Path) -> None:
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def read_results(path: Path) -> Results:
+def read_results(path: Path, scenarios: Sequence[Scenario]) -> Results:
     """Read what was written; scenarios that are no more are left out."""
     document = json.loads(path.read_text(encoding="utf-8"))
     kept = document["scenarios"]
-    outcomes = [Outcome(scenario, **kept[scenario.name]) for scenario in SCENARIOS if scenario.name in kept]
+    outcomes = [Outcome(scenario, **kept[scenario.name]) for scenario in scenarios if scenario.name in kept]
     return Results(document["machine"], outcomes)
 
 
-def merge(old: Results, new: Results) -> Results:
-    """The new outcomes, and those of the old run that were not measured again."""
+def read_earlier(path: Path, scenarios: Sequence[Scenario]) -> Results:
+    """What the last run left; before the first one, nothing."""
+    return read_results(path, scenarios) if path.exists() else Results({}, [])
+
+
+def merge(old: Results, new: Results, scenarios: Sequence[Scenario]) -> Results:
+    """The new outcomes, and those of the old run that were not measured again, in the order of the scenarios."""
     measured = {outcome.scenario.name: outcome for outcome in (*old.outcomes, *new.outcomes)}
-    return Results(new.machine, [measured[s.name] for s in SCENARIOS if s.name in measured])
+    return Results(new.machine, [measured[s.name] for s in scenarios if s.name in measured])
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:

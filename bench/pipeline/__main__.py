@@ -19,7 +19,7 @@ from bench.machine import describe_machine
 from bench.pipeline.scenarios import SCENARIOS
 from bench.pipeline.session import session
 from bench.report import one_line, tables, verdicts
-from bench.results import Results, write_results
+from bench.results import Results, merge, read_earlier, write_results
 from bench.rounds import Progress as Told
 from bench.rounds import Rounds
 from bench.scenario import Scenario
@@ -48,6 +48,8 @@ def _run(options: argparse.Namespace) -> Results:
     form = QUICK if options.quick else DEFAULT
     form = replace(form, rounds=options.rounds) if options.rounds else form
     chosen = [scenario for scenario in SCENARIOS if not options.only or scenario.name in options.only]
+    # Scenarios can be run one by one: what was measured before and not again is kept.
+    earlier = read_earlier(LATEST, SCENARIOS)
     results = Results(describe_machine(), [])
     with ExitStack() as stack:
         told = _show(stack, chosen, form.rounds)
@@ -58,8 +60,8 @@ def _run(options: argparse.Namespace) -> Results:
         rounds = Rounds(form, Databases(stack), generator, told)
         for scenario in chosen:
             results.outcomes.append(rounds.run(scenario))
-            write_results(results, LATEST)
-    return results
+            write_results(merge(earlier, results, SCENARIOS), LATEST)
+    return merge(earlier, results, SCENARIOS) if options.publish else results
 
 
 def _show(stack: ExitStack, chosen: list[Scenario], rounds: int) -> Told:
