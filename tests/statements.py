@@ -25,10 +25,17 @@ class Watched:
         self.look(statement, parameters)
         return await self.connection.fetch(statement, parameters)
 
+    async def run(self, statement: str, parameters: Mapping[str, object]) -> None:
+        self.look(statement, parameters)
+        await self.connection.run(statement, parameters)
+
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
         for record in records:
             self.look(statement, record)
         await self.connection.run_each(statement, records)
+
+    async def flush(self) -> None:
+        await self.connection.flush()
 
     async def commit(self) -> None:
         await self.connection.commit()

@@ -20,6 +20,8 @@ _COMMENT = re.compile(r"--[^\n]*")
 _KEYS = re.compile(r"((?:\w\.)?seq) IN :(\w+)")
 _LISTED = re.compile(r"\bIN :(\w+)")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+# So many letters of statements go together; the server takes 64 MiB at once, if nobody has set it to less.
+MOST_HELD_BACK = 1024 * 1024
 # What is in no list: an empty one is not MySQL.
 _NOTHING = "(SELECT 1 FROM DUAL WHERE false)"
 
@@ -128,30 +130,50 @@ def _listed(values: Sequence[object]) -> str:
 
 
 class AsyncmyConnection:
-    """See `Connection`."""
+    """See `Connection`. What gives no rows is sent with what comes next, at the latest with the commit.
+
+    The server stops at the first statement that fails: what stands behind it, a commit too, is not carried out.
+    """
 
     def __init__(self, driver: Any, prepare: Prepare) -> None:
         self._driver = driver
         self._prepare = prepare
+        self._held_back: list[str] = []
         self._ended = False
 
     async def fetch(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Row]:
-        sql = filled_in(*self._prepare(statement, parameters))
-        async with self._driver.cursor(DictCursor) as cursor:
-            await cursor.execute(sql)
-            return cast(Sequence[Row], await cursor.fetchall() if cursor.description else ())
+        return await self._send(filled_in(*self._prepare(statement, parameters)))
+
+    async def run(self, statement: str, parameters: Mapping[str, object]) -> None:
+        self._held_back.append(filled_in(*self._prepare(statement, parameters)))
+        if sum(map(len, self._held_back)) > MOST_HELD_BACK:
+            await self.flush()
 
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
         for record in records:
-            await self.fetch(statement, record)
+            await self.run(statement, record)
+
+    async def flush(self) -> None:
+        if self._held_back:
+            await self._send(self._held_back.pop())
 
     async def commit(self) -> None:
-        await self._driver.commit()
+        await self._send("COMMIT")
         self._ended = True
 
     async def rollback(self) -> None:
+        self._held_back.clear()
         await self._driver.rollback()
         self._ended = True
+
+    async def _send(self, last: str) -> Sequence[Row]:
+        """Sends what was held back, and this; gives the rows of this."""
+        before, self._held_back = self._held_back, []
+        async with self._driver.cursor(DictCursor) as cursor:
+            await cursor.execute(";".join([*before, last]))
+            for _ in before:
+                await cursor.nextset()
+            return cast(Sequence[Row], await cursor.fetchall() if cursor.description else ())
 
     async def roll_back_unless_ended(self) -> None:
         if not self._ended:

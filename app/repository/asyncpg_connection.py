@@ -64,9 +64,15 @@ class AsyncpgConnection:
         sql, values = self._statements.prepare(statement, parameters)
         return cast(Sequence[Row], await self.driver.fetch(sql, *values))
 
+    async def run(self, statement: str, parameters: Mapping[str, object]) -> None:
+        await self.fetch(statement, parameters)
+
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
         for record in records:
-            await self.fetch(statement, record)
+            await self.run(statement, record)
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
 
     async def commit(self) -> None:
         await self.driver.execute("COMMIT")

@@ -17,8 +17,14 @@ class Connection(Protocol):
     async def fetch(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Row]:
         """Runs a statement and gives its rows."""
 
+    async def run(self, statement: str, parameters: Mapping[str, object]) -> None:
+        """Runs a statement that gives no rows; it may go together with the next, and fail only then."""
+
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
-        """Runs a statement once for each record."""
+        """Likewise once for each record."""
+
+    async def flush(self) -> None:
+        """Returns when all that was to be run has been."""
 
     async def commit(self) -> None: ...
 
@@ -36,12 +42,18 @@ class SqlalchemyConnection:
         result = await self._connection.execute(*self._dialect.prepare(statement, parameters))
         return [self._dialect.decode(row) for row in result.mappings()] if result.returns_rows else []
 
+    async def run(self, statement: str, parameters: Mapping[str, object]) -> None:
+        await self.fetch(statement, parameters)
+
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
         encode = self._dialect.encode
         await self._connection.execute(
             self._dialect.statements[statement],
             [{name: encode(value) for name, value in record.items()} for record in records],
         )
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
 
     async def commit(self) -> None:
         await self._connection.commit()

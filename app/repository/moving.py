@@ -12,6 +12,7 @@ OVERDUE_BATCH = 1000
 
 async def apply_moves(session: Session, tenant_id: str, moves: Sequence[Move]) -> None:
     """Writes the moves: archived or buried first, then gone from the live tasks, all in one transaction."""
+    await session.log_attempts(tenant_id, [move.attempt for move in moves if move.attempt is not None])
     await _write(session, "return_many", [move for move in moves if move.status in LIVE_STATUSES])
     dead = [move for move in moves if move.status is Status.DEAD]
     await _write(session, "bury_many", dead)
@@ -22,7 +23,6 @@ async def apply_moves(session: Session, tenant_id: str, moves: Sequence[Move]) -
     if gone:
         await session.run("delete_many", seqs=gone)
     await session.count_returns({move.task.queue_id for move in moves if move.status is Status.READY})
-    await session.log_attempts(tenant_id, [move.attempt for move in moves if move.attempt is not None])
 
 
 async def _write(session: Session, statement: str, moves: Sequence[Move]) -> None:

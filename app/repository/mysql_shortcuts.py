@@ -48,8 +48,8 @@ async def _finish(session: Session, held: Sequence[Row]) -> None:
         by_days.setdefault(row["history_days"], []).append(row["seq"])
     for days, seqs in by_days.items():
         until = QueueSettings(history_days=days).keep_history_until(session.now)
-        await session.run("archive_acked", at=session.now, keep_until=until, seqs=seqs)
         await session.log_acked(seqs)
+        await session.run("archive_acked", at=session.now, keep_until=until, seqs=seqs)
         await session.run("delete_many", seqs=seqs)
 
 

@@ -108,10 +108,11 @@ class Session:
         return rows[0] if rows else None
 
     async def run(self, statement: str, **parameters: object) -> None:
-        await self.rows(statement, **parameters)
+        """Runs a statement that gives no rows; that it failed may show only later, at the latest at the commit."""
+        await self._connection.run(statement, parameters)
 
     async def run_each(self, statement: str, records: Sequence[Row]) -> None:
-        """Runs a statement once for each record."""
+        """Likewise once for each record."""
         await self._connection.run_each(statement, records)
 
     async def count_returns(self, queue_ids: Collection[int]) -> None:
@@ -135,8 +136,10 @@ class Session:
         if not self._log:
             self.attempts_lost += number
             return
+        # What fails before it is not the log's fault.
+        await self._connection.flush()
         try:
-            await self.run(statement, **parameters)
+            await self.rows(statement, **parameters)
         except self.dialect.errors as error:
             if self.dialect.kind_of(error) is ErrorKind.UNREACHABLE:
                 raise
@@ -242,23 +245,25 @@ class Database:
             raise Unavailable("The database does not answer.") from error
 
     def _may_retry(self, error: Exception, transaction: "Transaction[Result]", attempt: int) -> bool:
-        if transaction.committing or not isinstance(error, self.dialect.errors):
+        if not isinstance(error, self.dialect.errors):
             return False
         kind = self.dialect.kind_of(error)
         if kind is ErrorKind.UNREACHABLE:
             # A pooled connection may have died unnoticed: one more try gets a new one.
-            return attempt == 0
+            return attempt == 0 and not transaction.committing
         if kind is ErrorKind.LOCKED:
             # It may have been a deadlock that nobody had noticed yet.
             return attempt < LOCKED_TRIES
         return kind in {ErrorKind.TRANSIENT, ErrorKind.DUPLICATE}
 
     def _translate_error(self, error: Exception, transaction: "Transaction[Result]") -> Exception:
-        known = not isinstance(error, self.dialect.errors) or self.dialect.kind_of(error) is not ErrorKind.OTHER
-        if not known:
+        kind = self.dialect.kind_of(error) if isinstance(error, self.dialect.errors) else ErrorKind.UNREACHABLE
+        if kind is ErrorKind.OTHER:
             return error
         logger.warning("database unavailable: %s", type(error.__cause__ or error).__name__)
-        return Unavailable("The database does not answer.", applied=None if transaction.committing else False)
+        # A commit that the database has refused is one that was not made.
+        unknown = transaction.committing and kind is ErrorKind.UNREACHABLE
+        return Unavailable("The database does not answer.", applied=None if unknown else False)
 
     def _may_log(self) -> bool:
         return time.monotonic() >= self._log_paused_until
