@@ -38,7 +38,7 @@ QUICK = Form(
     flat=FlatSizes(10_000, ready=100_000, scheduled=50_000, queues=1_000, leased=10_000, history=100_000),
 )  # fmt: skip
 DEFAULT = Form(
-    name="default", rounds=3, seconds=3.0, warmup_seconds=0.7, backlog=20_000, drain_tasks=30_000, churn_rows=100_000,
+    name="default", rounds=3, seconds=3.0, warmup_seconds=0.7, backlog=20_000, drain_tasks=100_000, churn_rows=100_000,
     pickup_samples=50, flat_samples=100, steady_seconds=60.0,
     flat=FlatSizes(10_000, ready=500_000, scheduled=200_000, queues=10_000, leased=50_000, history=500_000),
 )  # fmt: skip

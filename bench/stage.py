@@ -1,10 +1,13 @@
 """Where scenarios play: servers, services, peers and the load generator, started when asked for."""
 
+import asyncio
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+import asyncpg
 
 from bench.databases import Databases
 from bench.forms import Form
@@ -63,9 +66,10 @@ class Stage:
         return service
 
     def fill(self, service: Service, queue: str, tasks: int) -> None:
-        """Enqueue so many tasks, by hundreds."""
+        """Enqueue so many tasks on PostgreSQL, by hundreds, and let the planner know of them."""
         fill = Plan(steps="E", queue=queue, connections=4, batch=100, total=tasks, seconds=600)
         self.generator.run(service.port, fill)
+        asyncio.run(_analyze(service.database_url))
 
     def cycle(self, name: str, service: Service, plan: Plan, dialect: str = "postgresql") -> Contestant:
         """A contestant that puts the load on the service and counts what it costs each process."""
@@ -88,6 +92,14 @@ class Stage:
 
     def _usages(self, service: Service, dialect: str) -> tuple[Usage, Usage]:
         return usage_of_all([service.pid]), usage_of_all(self.databases.pids(dialect))
+
+
+async def _analyze(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("VACUUM ANALYZE")
+    finally:
+        await connection.close()
 
 
 def load_figures(load: Load) -> dict[str, float]:

@@ -42,6 +42,7 @@ class Service:
         self.url = f"http://{LOOPBACK}:{self.port}"
         self._log = log
         self._arguments = arguments
+        self.database_url = database_url
         self._environment = {**_without_settings(os.environ), "MQ_DATABASE_URL": database_url, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
 

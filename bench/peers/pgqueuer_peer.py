@@ -7,7 +7,7 @@ import time
 import asyncpg
 from pgqueuer import AsyncpgPoolDriver, Job, PgQueuer
 from pgqueuer.types import QueueExecutionMode
-from turns import PAYLOAD, Options, calls_per_second, read_options, report
+from turns import ANALYZE, PAYLOAD, Options, calls_per_second, read_options, report
 
 ENQUEUED_AT_ONCE = 1000
 DATA = json.dumps(PAYLOAD).encode()
@@ -36,6 +36,7 @@ async def main(options: Options) -> None:
         queries, many = queue.qm.queries, ENQUEUED_AT_ONCE
         for _ in range(0, options.backlog, many):
             await queries.enqueue(["bench"] * many, [DATA] * many, [0] * many)
+        await pool.execute(ANALYZE)
         if options.mode == "drain":
             report(process=await _drain(queue, options.batch))
             return

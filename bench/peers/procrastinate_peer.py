@@ -4,7 +4,8 @@ import asyncio
 from contextlib import suppress
 
 import procrastinate
-from turns import PAYLOAD, Count, Options, calls_per_second, read_options, report
+import psycopg
+from turns import ANALYZE, PAYLOAD, Count, Options, calls_per_second, read_options, report
 
 DEFERRED_AT_ONCE = 1000
 
@@ -14,6 +15,11 @@ def _app(options: Options) -> procrastinate.App:
         conninfo=options.url, min_size=options.connections, max_size=options.connections
     )
     return procrastinate.App(connector=connector)
+
+
+async def _analyze(url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(ANALYZE)
 
 
 async def _work(app: procrastinate.App, options: Options) -> None:
@@ -38,6 +44,7 @@ async def main(options: Options) -> None:
             await app.schema_manager.apply_schema_async()
         for _ in range(0, options.backlog, DEFERRED_AT_ONCE):
             await bench.batch_defer_async(*[PAYLOAD] * DEFERRED_AT_ONCE)
+        await _analyze(options.url)
         enqueue = await calls_per_second(lambda: bench.defer_async(**PAYLOAD), options.callers, options.seconds)
         await _work(app, options)
     report(enqueue=enqueue, process=count.per_second())

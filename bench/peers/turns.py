@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 PAYLOAD = {"to": "ada@example.com", "template": "welcome", "text": "0123456789" * 4}
 
+# What autovacuum would have told the planner of full tables.
+ANALYZE = "VACUUM ANALYZE"
+
 
 @dataclass(frozen=True)
 class Options:

@@ -2,7 +2,7 @@
 
 import { Logger, makeWorkerUtils, run, runMigrations } from "graphile-worker";
 import pg from "pg";
-import { PAYLOAD, callsPerSecond, readOptions, report } from "./turns.mjs";
+import { PAYLOAD, analyze, callsPerSecond, readOptions, report } from "./turns.mjs";
 
 const ADDED_AT_ONCE = 1000;
 const BEST = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
@@ -39,6 +39,7 @@ const utils = await makeWorkerUtils({ pgPool: pool, logger });
 for (let i = 0; i < options.backlog; i += ADDED_AT_ONCE) {
   await utils.addJobs(Array.from({ length: ADDED_AT_ONCE }, () => ({ identifier: "bench", payload: PAYLOAD })));
 }
+await analyze(options.url);
 if (options.mode === "drain") {
   report({ process: await work(BEST, 120) });
 } else {

@@ -1,7 +1,7 @@
 /** pg-boss: single sends, then fetch and complete one by one, or by batches in a drain. */
 
 import PgBoss from "pg-boss";
-import { PAYLOAD, callsPerSecond, readOptions, report } from "./turns.mjs";
+import { PAYLOAD, analyze, callsPerSecond, readOptions, report } from "./turns.mjs";
 
 const INSERTED_AT_ONCE = 1000;
 const options = readOptions();
@@ -37,6 +37,7 @@ await boss.createQueue("bench");
 for (let i = 0; i < options.backlog; i += INSERTED_AT_ONCE) {
   await boss.insert(Array.from({ length: INSERTED_AT_ONCE }, () => ({ name: "bench", data: PAYLOAD })));
 }
+await analyze(options.url);
 if (options.mode === "drain") {
   report({ process: await drain() });
 } else {

@@ -1,6 +1,16 @@
 /** What the Node.js peers' programs share: options, timed calls by many callers, one line of JSON. */
 
+import pg from "pg";
+
 export const PAYLOAD = { to: "ada@example.com", template: "welcome", text: "0123456789".repeat(4) };
+
+/** Gives the planner what autovacuum would have told it of full tables. */
+export async function analyze(url) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("VACUUM ANALYZE");
+  await client.end();
+}
 
 export function readOptions() {
   const [mode, ...rest] = process.argv.slice(2);
