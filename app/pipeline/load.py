@@ -52,7 +52,7 @@ def read_file(spark: SparkSession, path: str) -> DataFrame:
     if kind == "parquet":
         return spark.read.parquet(path)
     if kind == "csv":
-        return spark.read.options(**CSV).csv(path)
+        return _read_csv(spark, path)
     return _read_lines(spark, path)
 
 
@@ -86,6 +86,13 @@ def _format(path: str) -> str:
     if kind is None:
         raise PipelineError(f"{path} is of no known kind; a file to load ends in {', '.join(FORMATS)}")
     return kind
+
+
+def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+    rows = spark.read.options(**CSV).csv(path)
+    if not rows.columns:
+        raise PipelineError(f"{path} cannot be read: it has no header")
+    return rows
 
 
 def _read_lines(spark: SparkSession, path: str) -> DataFrame:

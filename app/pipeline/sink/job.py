@@ -64,7 +64,9 @@ def send(rows: Rows, options: SinkOptions, records: Records, record: Record, adv
     pending = iter(record.pending())
     turn = PARTS_IN_TURN * spark.sparkContext.defaultParallelism
     while parts := list(islice(pending, turn)):
-        found = spark.sparkContext.runJob(tallies, lambda partition: [row.tally for row in partition], parts)
+        # Spark makes no partitions at all where it finds no rows.
+        there = [part for part in parts if part < tallies.getNumPartitions()]
+        found = spark.sparkContext.runJob(tallies, lambda partition: [row.tally for row in partition], there)
         tally = total(msgspec.json.decode(text, type=Tally) for text in found)
         record = record.with_done(parts, tally)
         records.save(record)

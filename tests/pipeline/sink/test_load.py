@@ -96,6 +96,7 @@ def test_parquet_keeps_its_types(spark: SparkSession, tmp_path: Path) -> None:
         ),
         ("tasks.csv", CSV, ["--map", "payload=body", "--payload-columns", "to"], "give only one of both"),
         ("tasks.csv", "a,b\n1,2,3\n", [], "cannot be read"),
+        ("tasks.csv", "", [], "cannot be read: it has no header"),
         ("tasks.csv", None, [], "cannot be read: .*does not exist"),
         ("tasks.xlsx", "", [], "is of no known kind"),
         ("tasks.parquet", "not parquet", [], "cannot be read"),
@@ -139,6 +140,15 @@ def test_a_job_is_taken_up_again(csv: Path, service: Service, queue: Queue, tmp_
     csv.write_text(CSV + 'eve,1,"{""a"": 1}"\neve,1,"7"\n')
     assert load(csv, service, queue, tmp_path / "a", *mapped) == 0
     assert [task["payload"] for task in sorted(queue.take_all(), key=str)] == [7, {"a": 1}]
+
+
+@pytest.mark.parametrize(("name", "content"), [("tasks.csv", "to,prio\n"), ("tasks.jsonl", "")])
+def test_a_file_without_rows_is_a_job_of_none(
+    service: Service, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    assert load(tmp_path / name, service, queue, tmp_path) == 0
+    assert "0 enqueued, 0 were there already, 0 refused" in capsys.readouterr().out
 
 
 def test_refused_rows_are_told(

@@ -87,6 +87,14 @@ def test_dead_letters_are_replayed_under_their_ids(replay: Replay, queue: Queue)
     assert [(task["id"], task["payload"]) for task in queue.take_all()] == [("task-1", {"n": 1.1})]
 
 
+def test_a_condition_that_nothing_meets_is_a_job_of_none(
+    replay: Replay, queue: Queue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay("--where", "queue = 'nosuch'") == 0
+    assert "0 enqueued, 0 were there already, 0 refused" in capsys.readouterr().out
+    assert queue.waiting() == 0
+
+
 def test_a_preview_sends_nothing(replay: Replay, queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay("--dry-run", "--where", "id < 2") == 0
     shown = capsys.readouterr().out.splitlines()
