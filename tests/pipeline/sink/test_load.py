@@ -142,10 +142,11 @@ def test_a_job_is_taken_up_again(csv: Path, service: Service, queue: Queue, tmp_
     assert [task["payload"] for task in sorted(queue.take_all(), key=str)] == [7, {"a": 1}]
 
 
-@pytest.mark.parametrize(("name", "content"), [("tasks.csv", "to,prio\n"), ("tasks.jsonl", "")])
+@pytest.mark.parametrize("case", [("tasks.csv", "to,prio\n"), ("tasks.jsonl", "")])
 def test_a_file_without_rows_is_a_job_of_none(
-    service: Service, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str
+    service: Service, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: tuple[str, str]
 ) -> None:
+    name, content = case
     (tmp_path / name).write_text(content)
     assert load(tmp_path / name, service, queue, tmp_path) == 0
     assert "0 enqueued, 0 were there already, 0 refused" in capsys.readouterr().out
