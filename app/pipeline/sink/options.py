@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -99,6 +100,11 @@ def _text(name: str, text: str) -> str:
     return text
 
 
+def _place(name: str, text: str) -> str:
+    """A URL as it is, a path as it is from here: an executor may be at work in another folder."""
+    return text if urlsplit(text).scheme else str(Path(_text(name, text)).absolute())
+
+
 def _name(name: str, text: str) -> str:
     if not is_name(text, TENANT_MAX_LENGTH if name == "tenant" else 255):
         raise PipelineError(f"{name} {text!r} is no name: A-Z a-z 0-9 . _ : - only")
@@ -153,5 +159,5 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "rate_per_second": _number(float, 0, 1_000_000),
     "parallelism": _number(int, 0, 100_000),
     "on_refused": _choice,
-    "refused_path": _text,
+    "refused_path": _place,
 }

@@ -166,6 +166,16 @@ def test_refused_rows_are_told(
     assert "no name" in "".join(path.read_text() for path in (tmp_path / "refused").iterdir())
 
 
+def test_refused_rows_are_written_to_a_relative_path(
+    csv: Path, service: Service, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    csv.write_text("kind\nno name\n")
+    skipping = ["--map", "type=kind", "--on-refused", "skip", "--refused-path", "bad rows"]
+    assert load(csv, service, queue, tmp_path, *skipping) == 0
+    assert [path.suffix for path in (tmp_path / "bad rows").iterdir()] == [".jsonl"]
+
+
 def test_a_rate_that_outlasts_the_window_is_refused(csv: Path, service: Service, queue: Queue, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="give a longer --dedupe-window"):
         load(csv, service, queue, tmp_path, "--rate", "0.1", "--dedupe-window", "20s")

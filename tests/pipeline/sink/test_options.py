@@ -1,6 +1,7 @@
 """Options are read before anything is sent, and one that is wrong is told in a line."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,19 @@ def test_wrong_options_are_refused(given: dict[str, str], told: str) -> None:
 def test_options_are_read() -> None:
     options = read_options({**URL, "queue": "mail", "rate_per_second": "100", "parallelism": "4", "batch_rows": "10"})
     assert (options.queue, options.batch_rows, options.share_per_second) == ("mail", 10, 25.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("bad rows", str(Path.cwd() / "bad rows")),
+        ("/bad", "/bad"),
+        ("file:///bad", "file:///bad"),
+        ("s3://b/c", "s3://b/c"),
+    ],
+)
+def test_refused_rows_have_a_path_or_a_url(given: str, read: str) -> None:
+    assert read_options({**URL, "refused_path": given}).refused_path == read
 
 
 def test_every_write_is_a_job_of_its_own() -> None:
