@@ -32,21 +32,24 @@ class EncodedRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class RefusedRow(msgspec.Struct, frozen=True, gc=False):
-    """A row that is no task, and why; the body as far as it could be made."""
+    """A row that is no task, and why; in the body, a value that cannot be sent is the text that it was."""
 
     key: str
     reason: str
     body: bytes
 
 
-class Bad(str):
-    """Why a value cannot be sent."""
+class Bad(msgspec.Struct, frozen=True, gc=False):
+    """Why a value cannot be sent, and the value as text, for whoever repairs the row."""
+
+    reason: str
+    fragment: bytes = b""
 
 
 Fragment = bytes | Bad
 Encode = Callable[[bytes, Any], Fragment]
-# The reasons of each row that cannot be sent, by its place in the batch.
-Faults = dict[int, list[str]]
+# What is wrong with each row that cannot be sent, by its place in the batch.
+Faults = dict[int, list[Bad]]
 
 
 class RowEncoder:
@@ -70,8 +73,8 @@ class RowEncoder:
             for key, content in zip(self._dedupe_keys(keys), contents, strict=True)
         ]
         rows: list[EncodedRow | RefusedRow] = list(map(EncodedRow, keys, tenants, bodies))
-        for place, reasons in faults.items():
-            rows[place] = RefusedRow(keys[place], "; ".join(reasons), b"{" + contents[place][1:] + b"}")
+        for place, found in faults.items():
+            rows[place] = _refused(keys[place], contents[place], found)
         return rows
 
     def _dedupe_keys(self, keys: list[str]) -> list[bytes]:
@@ -101,7 +104,7 @@ class RowEncoder:
         tenants = batch.column(TENANT).to_pylist()
         for place, tenant in enumerate(tenants):
             if tenant is not None and not _is_tenant(tenant):
-                faults.setdefault(place, []).append(f"{TENANT} is no name")
+                faults.setdefault(place, []).append(_bad(f',"{TENANT}":'.encode(), "is no name", tenant))
         return [self._options.tenant if tenant is None else tenant for tenant in tenants]
 
     def _keys(self, batch: pa.RecordBatch, faults: Faults, contents: list[bytes]) -> list[str]:
@@ -117,9 +120,15 @@ class RowEncoder:
             return self._occurrences.identify_many(identified)
         keys = batch.column(self._options.key).to_pylist()
         for place in [place for place, key in enumerate(keys) if key is None]:
-            faults.setdefault(place, []).append("the key is NULL")
+            faults.setdefault(place, []).append(Bad("the key is NULL"))
             [keys[place]] = self._occurrences.identify_many([identified[place]])
         return list(map(str, keys))
+
+
+def _refused(key: str, content: bytes, faults: list[Bad]) -> RefusedRow:
+    # What cannot be sent is told beside the content, not in it: it is no part of who the row is.
+    fields = content + b"".join(bad.fragment for bad in faults)
+    return RefusedRow(key, "; ".join(bad.reason for bad in faults), b"{" + fields[1:] + b"}")
 
 
 @lru_cache(maxsize=1024)
@@ -157,11 +166,15 @@ def _bytes(prefix: bytes, value: bytes) -> Fragment:
 
 def _json_text(prefix: bytes, value: bytes) -> Fragment:
     # It must be one whole value: what came after it would be read as further fields of the task.
-    return prefix + value if is_json(value) else Bad(f"{prefix[2:-2].decode()} is not JSON")
+    return prefix + value if is_json(value) else _bad(prefix, "is not JSON", value.decode(errors="replace"))
 
 
 def _number(prefix: bytes, value: float) -> Fragment:
-    return prefix + _to_json(value) if math.isfinite(value) else Bad(f"{prefix[2:-2].decode()} is not finite")
+    return prefix + _to_json(value) if math.isfinite(value) else _bad(prefix, "is not finite", str(value))
+
+
+def _bad(prefix: bytes, reason: str, text: str) -> Bad:
+    return Bad(f"{prefix[2:-2].decode()} {reason}", prefix + _to_json(text))
 
 
 def _plain(prefix: bytes, value: str | int) -> Fragment:

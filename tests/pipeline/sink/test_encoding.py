@@ -61,7 +61,14 @@ def test_what_is_not_one_json_value_is_refused(text: str) -> None:
     [row, good] = encode({"payload": pa.array([text, "2"])})
     assert isinstance(row, RefusedRow)
     assert row.reason == "payload is not JSON"
+    assert json.loads(row.body) == {"queue": "mail", "payload": text}
     assert isinstance(good, EncodedRow)
+
+
+def test_a_refused_value_does_not_change_who_another_row_is() -> None:
+    [_, after] = encode({"payload": pa.array(["{", '"{"'])})
+    [alone] = encode({"payload": pa.array(['"{"'])})
+    assert after == alone
 
 
 @pytest.mark.parametrize("text", ["null", " 1 ", '"\\ud800"', "1e999", "1" * 5000, '"\\u0000"', '{"a":1,"a":2}'])
@@ -81,6 +88,12 @@ def test_rows_that_cannot_be_told_apart_or_written_are_refused() -> None:
     )
     reasons = [row.reason for row in rows if isinstance(row, RefusedRow)]
     assert reasons == ["the key is NULL", "timeout_seconds is not finite", "tenant_id is no name"]
+    bodies = [json.loads(row.body) for row in rows]
+    assert bodies == [
+        {"queue": "mail", "payload": 1, "timeout_seconds": 1.0},
+        {"queue": "mail", "payload": 1, "timeout_seconds": "nan"},
+        {"queue": "mail", "payload": 1, "timeout_seconds": 1.0, "tenant_id": "a\r\nX: y"},
+    ]
 
 
 def test_equal_rows_of_two_tenants_are_told_apart() -> None:

@@ -92,7 +92,8 @@ def test_refused_rows_are_written_down(spark: SparkSession, service: Service, qu
     lines = [json.loads(line) for path in refused_path.iterdir() for line in path.read_text().splitlines()]
     assert {line["key"] for line in lines} == {"bad json", "bad type", "bad priority", "too large", "far too large"}
     assert all(line["reason"] for line in lines)
-    assert next(line["task"]["type"] for line in lines if line["key"] == "bad type") == "no name"
+    tasks = {line["key"]: line["task"] for line in lines}
+    assert (tasks["bad type"]["type"], tasks["bad json"]["payload"]) == ("no name", "{")
     assert queue.waiting() == 7
 
 
