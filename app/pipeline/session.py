@@ -2,13 +2,18 @@
 
 import os
 import re
+import socket
 import sys
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from app.pipeline.errors import PipelineError
 from app.pipeline.java import use_java
+from app.pipeline.messages import one_line
 
 # Python data sources may narrow what they read; times are UTC on both sides; rows that are written by date are not
 # sorted by it first, which takes longer than to write them, as long as there are few dates.
@@ -48,10 +53,22 @@ SERIAL_COLLECTOR = "-XX:+UseSerialGC -Xms256m -XX:MinHeapFreeRatio=20 -XX:MaxHea
 CORES_OF_SERIAL_COLLECTOR = 4
 MALLOC_ARENAS = "2"
 CORES = re.compile(r"local\[(\d+)")
+LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?")
+STANDALONE = re.compile(r"spark://[^\s,/]+:\d+(,[^\s,/]+:\d+)*")
+KUBERNETES = re.compile(r"k8s://\S+")
+# One of them says where YARN is, or may lead to a file that does.
+YARN_VARIABLES = frozenset({"HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"})
+# Spark itself would try for a minute.
+CONNECT_SECONDS = 3
 
 
 def open_session(name: str, master: str | None = None) -> SparkSession:
-    """A session on a master; without one, on what `spark-submit` says, else on this machine's cores."""
+    """A session on a master; without one, on what `spark-submit` says, else on this machine's cores.
+
+    Raises `PipelineError` if Spark cannot be started there.
+    """
+    if master is not None:
+        check_master(master)
     # Workers take this interpreter, not whatever `python3` is on their path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(f"leasemq {name}")
@@ -60,9 +77,52 @@ def open_session(name: str, master: str | None = None) -> SparkSession:
     # What they write down is raised as well, and told in one line where a command ends.
     for logger in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(logger).disabled = True
-    session = builder.getOrCreate()
+    session = _start(builder, master)
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def check_master(master: str) -> None:
+    """Raises `PipelineError` for what is no master, or one that nobody can be reached at."""
+    if STANDALONE.fullmatch(master):
+        _refuse_unreachable(master)
+    elif master == "yarn":
+        _refuse_unknown_yarn()
+    elif not LOCAL.fullmatch(master) and not KUBERNETES.fullmatch(master):
+        raise PipelineError(
+            f"{master!r} is no master of Spark: give local, local[4], local[*], spark://host:7077, yarn or k8s://…"
+        )
+
+
+def _refuse_unknown_yarn() -> None:
+    if not YARN_VARIABLES & os.environ.keys():
+        raise PipelineError("Where YARN is, is not known: set HADOOP_CONF_DIR or YARN_CONF_DIR.")
+
+
+def _refuse_unreachable(master: str) -> None:
+    """A standby may be down, as long as one of them answers."""
+    reasons = [_unreachable(address) for address in master.removeprefix("spark://").split(",")]
+    if all(reasons):
+        raise PipelineError(f"Spark's master {master} cannot be reached: {reasons[0]}.")
+
+
+def _unreachable(address: str) -> str | None:
+    """Why nobody can be reached at `host:port`; None if somebody can."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    # The last two are for a port or a name that cannot be one.
+    except (OSError, OverflowError, UnicodeError) as error:
+        return str(getattr(error, "strerror", None) or error)
+    return None
+
+
+def _start(builder: SparkSession.Builder, master: str | None) -> SparkSession:
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        where = "" if master is None else f" on {master}"
+        raise PipelineError(f"Spark cannot be started{where}: {one_line(error)}") from error
 
 
 def _settings(master: str | None) -> dict[str, str]:
