@@ -79,19 +79,46 @@ class LocalFiles:
         self.root = f"file://{self._root}"
 
     def read(self, path: str) -> bytes | None:
-        try:
-            return (self._root / path).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        with _told(self.root):
+            try:
+                return (self._root / path).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def put(self, path: str, content: bytes) -> bool:
-        target = self._root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{uuid4().hex}")
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        with _told(self.root):
+            target = self._root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = target.with_name(f".{target.name}.{uuid4().hex}")
+            try:
+                _write_durably(temporary, content)
+                return self._link(temporary, target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def names(self, path: str) -> list[str]:
+        with _told(self.root):
+            try:
+                return sorted(entry.name for entry in (self._root / path).iterdir())
+            except FileNotFoundError:
+                return []
+
+    def walk(self, path: str) -> list[Found]:
+        with _told(self.root):
+            return sorted(self._visible(self._root / path), key=lambda found: found.path)
+
+    def delete(self, path: str) -> None:
+        with _told(self.root):
+            _delete(self._root / path)
+
+    def sync(self, paths: Sequence[str]) -> None:
+        with _told(self.root):
+            for path in paths:
+                _fsync(self._root / path)
+            for directory in {(self._root / path).parent for path in paths}:
+                self._sync_directories(directory)
+
+    def _link(self, temporary: Path, target: Path) -> bool:
         try:
             # Unlike a rename, a link does not replace what is there.
             target.hardlink_to(temporary)
@@ -99,28 +126,8 @@ class LocalFiles:
             return False
         except OSError:
             return self._rename(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
         self._sync_directories(target.parent)
         return True
-
-    def names(self, path: str) -> list[str]:
-        try:
-            return sorted(entry.name for entry in (self._root / path).iterdir())
-        except FileNotFoundError:
-            return []
-
-    def walk(self, path: str) -> list[Found]:
-        return sorted(self._visible(self._root / path), key=lambda found: found.path)
-
-    def delete(self, path: str) -> None:
-        _delete(self._root / path)
-
-    def sync(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            _fsync(self._root / path)
-        for directory in {(self._root / path).parent for path in paths}:
-            self._sync_directories(directory)
 
     def _rename(self, temporary: Path, target: Path) -> bool:
         """For filesystems without links."""
@@ -232,6 +239,8 @@ def _told(root: str) -> Iterator[None]:
     except Py4JJavaError as error:
         cause = error.java_exception
         raise PipelineError(f"The lake {root} cannot be used: {str(cause.toString()).splitlines()[0]}") from error
+    except OSError as error:
+        raise PipelineError(f"The lake {root} cannot be used: {error.strerror}.") from error
 
 
 def _is_visible(name: str) -> bool:
@@ -251,6 +260,13 @@ def _delete(target: Path) -> None:
                 raise
         time.sleep(DELETE_REST_SECONDS)
     return None
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _fsync(path: Path) -> None:

@@ -33,6 +33,15 @@ async def test_archive_tells_what_it_did(tmp_path: Path, url: str) -> None:
     )  # fmt: skip
 
 
+async def test_a_lake_that_is_a_file_is_refused(tmp_path: Path, url: str) -> None:
+    ledger = await open_ledger(url)
+    await ledger.dialect.close()
+    lake = tmp_path / "tasks.csv"
+    lake.touch()
+    done = _run("--lake", str(lake), "--older-than", "7d", "--master", "local[1]", "--database-url", url)
+    _check_refused(done, f"leasemq: The lake file://{lake} cannot be used: Not a directory.")
+
+
 def test_less_than_an_hour_is_refused(tmp_path: Path, url: str) -> None:
     _check_refused(_run("--lake", f"{tmp_path}/lake", "--older-than", "59m", "--database-url", url), "an hour at least")
 

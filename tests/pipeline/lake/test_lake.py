@@ -82,6 +82,13 @@ def test_a_directory_of_somebody_else_is_no_lake(spark: SparkSession, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
 
 
+def test_where_no_lake_can_be_made(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "tasks.csv").touch()
+    for place in (tmp_path / "tasks.csv", tmp_path / "tasks.csv" / "lake", Path("/proc/nolake")):
+        with pytest.raises(PipelineError, match=rf"^The lake file://{place} cannot be used: [A-Z].*\.$"):
+            create_lake(spark, str(place))
+
+
 @pytest.mark.parametrize("url", ["nowhere", "nosuch://host/lake", "lake[1]"])
 def test_what_is_not_there_is_no_lake(spark: SparkSession, url: str) -> None:
     with pytest.raises(PipelineError):
