@@ -27,7 +27,7 @@ from app.service.tasks import TaskService
 from app.service.waiters import Waiters
 from app.service.wakeups import WakeUps
 from app.settings import Batching, LogFormat, Settings
-from app.shutdown import calling_before_shutdown, end_tasks
+from app.shutdown import calling_before_shutdown, close_in_time, end_tasks
 
 START_RETRY_SECONDS = 0.5
 MAX_BATCH = 1000
@@ -69,9 +69,8 @@ def create_app(settings: Settings) -> FastAPI:
             yield
         await app.state.tasks.drain()
         await end_tasks(background)
-        if repositories.bell is not None:
-            await repositories.bell.close()
-        await repositories.tasks.close()
+        bell = () if repositories.bell is None else (repositories.bell.close,)
+        await close_in_time(*bell, repositories.tasks.close)
 
     log = RequestLog(as_json=settings.log_format is LogFormat.JSON)
     return Application(version("leasemq"), metrics, log, any_host=settings.insecure, lifespan=lifespan)

@@ -3,10 +3,11 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 
+CLOSE_SECONDS = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -35,6 +36,14 @@ def calling_before_shutdown(close: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+async def close_in_time(*closers: Callable[[], Awaitable[None]]) -> None:
+    """Closes one after the other; what a silent database keeps open ends with the process."""
+    for close in closers:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await close()
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -49,11 +49,11 @@ class PostgreSQLBell:
                 while not await _is_set(ended, PROBE_SECONDS):
                     # A connection whose other side went without a word says so only when it is used.
                     await connection.execute(text("SELECT 1"))
-                await connection.invalidate()
                 raise ConnectionError("the connection was ended")
             finally:
-                if not driver.is_closed():
-                    await driver.remove_listener(CHANNEL, on_notification)
+                # Of a connection that may be silent nothing more is asked.
+                driver.terminate()
+                await connection.invalidate()
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:

@@ -158,6 +158,21 @@ def test_paused_database(api: Caller, own_server: Server) -> None:
         assert [task["payload"] for task in api.reserve()] == ["kept"]
 
 
+def test_service_ends_while_the_database_is_silent(own_server: Server, tmp_path: Path) -> None:
+    """Whoever is asked to end does not wait for an answer that may never come."""
+    url = own_server.create_database(f"outages_{uuid4().hex}")
+    service = Service(url, tmp_path / "service.log", environment={"MQ_DATABASE_TIMEOUT_SECONDS": "2"})
+    try:
+        service.start()
+        with connect(service, new_tenant()) as client:
+            Caller(client).enqueue()
+        own_server.pause()
+        assert service.terminate() == 0
+    finally:
+        own_server.resume()
+        service.close()
+
+
 def test_restart_under_load(api: Caller, own_server: Server) -> None:
     """Whatever the database says while it goes down and comes up, callers hear of no bug of ours."""
     over = threading.Event()
