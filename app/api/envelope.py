@@ -17,7 +17,7 @@ from app.api.errors import problem, refusal
 from app.api.hot_route import HotRoutes
 from app.api.json_body import is_json
 from app.api.writing import ReplyWriter
-from app.domain.errors import LeaseMQError
+from app.domain.errors import CallerGone, LeaseMQError
 from app.domain.identifiers import DEFAULT_TENANT
 from app.logs import RequestLog
 from app.metrics import Metrics
@@ -69,6 +69,8 @@ class Exchange:
         started = time.perf_counter()
         try:
             await self._answer()
+        except LeaseMQError as error:
+            await self._respond(refusal(self._request_id, error))
         except HTTPException as error:
             await self._refuse("payload_too_large", error.detail)
         except Exception as error:
@@ -102,19 +104,21 @@ class Exchange:
         if arguments is None:
             return False
         scope["route"] = route
-        try:
-            response = await route.answer(arguments, scope["app"].state.tasks, partial(is_disconnected, self._receive))
-        except LeaseMQError as error:
-            response = refusal(self._request_id, error)
-        await self._respond(response)
+        await self._respond(
+            await route.answer(arguments, scope["app"].state.tasks, partial(is_disconnected, self._receive))
+        )
         return True
 
     async def _read_body(self) -> bytes:
-        message = await self._receive()
-        parts = [self._bounded(message)]
-        while message.get("more_body", False):
+        """The whole body. Raises `CallerGone` where it ends before its time."""
+        parts: list[bytes] = []
+        more = True
+        while more:
             message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise CallerGone
             parts.append(self._bounded(message))
+            more = message.get("more_body", False)
         return b"".join(parts)
 
     async def _respond(self, response: Response) -> None:

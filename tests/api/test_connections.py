@@ -2,9 +2,12 @@
 
 import os
 import signal
+import socket
 import time
 from http.client import HTTPConnection
 from pathlib import Path
+
+import httpx
 
 from tests.servers.ports import LOOPBACK
 from tests.service import Service
@@ -25,3 +28,18 @@ def test_a_request_is_answered_that_came_while_the_process_was_suspended(tmp_pat
         os.kill(service.pid, signal.SIGCONT)
         assert connection.getresponse().status == 200
         connection.close()
+
+
+def test_a_request_that_was_cut_off_is_not_carried_out(tmp_path: Path) -> None:
+    """What has come of it makes sense, and is not all of it."""
+    body = b'{"queue": "work", "payload": 1}'
+    head = f"POST /v1/tasks HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\nContent-Length: "
+    with Service(f"sqlite:///{tmp_path}/queue.db", tmp_path / "service.log") as service:
+        for missing, waiting in ((10, 0), (0, 1)):
+            with socket.create_connection((LOOPBACK, service.port)) as connection:
+                connection.sendall(f"{head}{len(body) + missing}\r\n\r\n".encode() + body)
+                if missing:
+                    connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)
+            stats = httpx.get(f"{service.url}/v1/queues/work/stats").json()
+            assert stats["ready"] == waiting
