@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.domain.commands import Extended, ExtendItem, ExtendOutcome, LeaseRef, Settled, SettleOutcome
-from app.domain.errors import InvalidRequest, LeaseExpired, LeaseRefused, TaskNotFound, TaskNotLeased
+from app.domain.errors import InvalidRequest, LeaseExpired, LeaseMismatch, LeaseRefused, TaskNotFound, TaskNotLeased
 from app.domain.task import Status, TaskState, TokenFate
 from app.domain.transitions import Move, refusal
 from app.repository.connection import Row
@@ -32,7 +32,10 @@ async def settle_many(
     outcomes: list[SettleOutcome] = []
     states = await _lock_states(session, tenant_id, {item.id for item in items})
     for item, found in zip(items, await _examine(session, tenant_id, items, states, repeatable), strict=True):
-        if not isinstance(found, TaskState):
+        if isinstance(found, LeaseMismatch) and item.id in moves:
+            # Its lease has ended by an item before this one.
+            outcomes.append(TaskNotLeased(item.id))
+        elif not isinstance(found, TaskState):
             outcomes.append(found)
         elif item.id in moves and repeatable is None:
             outcomes.append(TaskNotLeased(item.id))

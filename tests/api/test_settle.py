@@ -315,6 +315,14 @@ def test_batch_with_the_same_ack_twice(api: Caller) -> None:
     assert [attempt["attempt_no"] for attempt in api.attempts(task["id"])] == [1]
 
 
+@pytest.mark.parametrize("verb", ["ack", "nack"])
+def test_batch_with_a_wrong_token_before_and_behind_the_right_one(verb: str, api: Caller) -> None:
+    task = api.lease()
+    wrong = {"id": task["id"], "lease_token": "wrong"}
+    before, _, behind = api.settle_many(verb, wrong, lease_of(task), wrong)
+    assert (before["code"], behind["code"]) == ("lease_mismatch", "task_not_leased")
+
+
 def test_batch_with_right_and_wrong_token_of_one_task(api: Caller) -> None:
     task = api.lease()
     wrong, right = api.settle_many("ack", {**lease_of(task), "lease_token": "wrong"}, lease_of(task))
