@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 from msgspec import Struct
 
 from app.domain.backoff import QUEUE_BACKOFF, BackoffOverride
-from app.domain.errors import InvalidRequest, LeaseRefused, TaskNotFound
+from app.domain.errors import InvalidRequest, LeaseRefused, TaskNotFound, Unavailable
 from app.domain.task import ReservedTask, Status
 
 Item = TypeVar("Item")
@@ -94,8 +94,8 @@ class Settled(Struct, frozen=True, gc=False):
     available_at: datetime
 
 
-ExtendOutcome: TypeAlias = Extended | LeaseRefused | TaskNotFound | InvalidRequest
-SettleOutcome: TypeAlias = Settled | LeaseRefused | TaskNotFound
+ExtendOutcome: TypeAlias = Extended | LeaseRefused | TaskNotFound | InvalidRequest | Unavailable
+SettleOutcome: TypeAlias = Settled | LeaseRefused | TaskNotFound | Unavailable
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,14 @@
     │       ├── LeaseMismatch   the task is leased under another token
     │       └── TaskNotLeased   neither: the task is not leased now
     ├── Unavailable             the database does not answer, or the server sheds load
+    │   └── DoneInPart          and it did so when part of a request was done
     └── CallerGone              nobody waits for the answer any more
 
 `code` is what clients branch on; which HTTP status goes with it is the API's business.
 """
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 
 class LeaseMQError(Exception):
@@ -171,6 +173,15 @@ class Unavailable(LeaseMQError):
     def __init__(self, detail: str, *, applied: bool | None = False) -> None:
         super().__init__(detail)
         self.applied = applied
+
+
+class DoneInPart(Unavailable):
+    """Some of the items were done before the database stopped answering: `outcomes`, with None for the others."""
+
+    def __init__(self, outcomes: Sequence[Any], error: Unavailable) -> None:
+        super().__init__(error.detail, applied=None)
+        self.outcomes = outcomes
+        self.error = error
 
 
 class CallerGone(LeaseMQError):

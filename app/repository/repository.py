@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from app.domain import commands
 from app.domain.doctor import Diagnosis
-from app.domain.errors import TaskExists
+from app.domain.errors import DoneInPart, TaskExists, Unavailable
 from app.domain.task import Attempt, DeadLetter, Enqueued, NewTask, Task, TaskState, TokenFate
 from app.domain.transitions import Move, acked, failed, nacked, released
 from app.repository import dead_letters, reading
@@ -284,11 +284,19 @@ async def _complete(
     outcomes: Sequence[Outcome | None] | None,
     run: Callable[[Sequence[Item]], Awaitable[Sequence[Outcome]]],
 ) -> list[Outcome]:
-    """Runs the items that a shortcut has left over, and puts the outcomes together in the order of the items."""
+    """Runs the items that a shortcut has left over, and puts the outcomes together in the order of the items.
+
+    What the shortcut did is done: `DoneInPart` says so if the database does not answer for the others.
+    """
     if outcomes is None:
         return list(await run(items))
     rest = [item for item, outcome in zip(items, outcomes, strict=True) if outcome is None]
-    of_rest = iter(await run(rest) if rest else ())
+    try:
+        of_rest = iter(await run(rest) if rest else ())
+    except Unavailable as error:
+        if len(rest) == len(items):
+            raise
+        raise DoneInPart(outcomes, error) from error
     return [next(of_rest) if outcome is None else outcome for outcome in outcomes]
 
 

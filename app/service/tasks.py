@@ -28,7 +28,7 @@ from app.domain.commands import (
     TaskEdit,
     TaskFilter,
 )
-from app.domain.errors import LeaseMQError, TaskExists
+from app.domain.errors import DoneInPart, LeaseMQError, TaskExists, Unavailable
 from app.domain.lease_token import lease_token_hash
 from app.domain.task import Attempt, Enqueued, NewTask, Task
 from app.metrics import Metrics
@@ -42,6 +42,7 @@ LOOK_AFTER_CALLER_SECONDS = 1.0
 BYTES_OF_WEIGHT = 8 * 1024
 
 Item = TypeVar("Item", bound=LeaseRef)
+Outcome = TypeVar("Outcome")
 Settlement = TypeVar("Settlement", bound=ExtendOutcome | SettleOutcome)
 
 
@@ -96,7 +97,7 @@ class TaskService:
     async def ack_many(
         self, tenant_id: str, items: Sequence[AckItem], is_gone: IsGone = is_there
     ) -> Sequence[SettleOutcome]:
-        return await self._acks.submit(tenant_id, (tenant_id, items), weight=len(items), is_gone=is_gone)
+        return await self._acks.submit(tenant_id, (tenant_id, items), weight=_ack_weight(items), is_gone=is_gone)
 
     async def nack_many(
         self, tenant_id: str, items: Sequence[NackItem], is_gone: IsGone = is_there
@@ -191,15 +192,16 @@ class TaskService:
     async def _reserve_once(self, request: ReserveRequest, is_gone: IsGone) -> Reserved:
         return await self._reserves.submit(request.wish, request, weight=request.limit, is_gone=is_gone)
 
-    async def _reserve_together(self, requests: Sequence[ReserveRequest]) -> Sequence[Reserved]:
+    async def _reserve_together(self, requests: Sequence[ReserveRequest]) -> Sequence[Reserved | Unavailable]:
         wish = requests[0]
         queues = self._turns.order(wish.tenant_id, wish.queues)
         # The first says for all of them what is wished for.
-        outcomes = await self._repository.reserve_many([replace(wish, queues=queues), *requests[1:]])
-        served = [lease.task.queue for reserved in outcomes for lease in reserved.tasks]
+        outcomes = await _each(self._repository.reserve_many([replace(wish, queues=queues), *requests[1:]]))
+        answers = [outcome for outcome in outcomes if isinstance(outcome, Reserved)]
+        served = [lease.task.queue for reserved in answers for lease in reserved.tasks]
         if served:
             self._turns.served(wish.tenant_id, wish.queues, served[-1])
-        empty = sum(not reserved.tasks for reserved in outcomes)
+        empty = sum(not reserved.tasks for reserved in answers)
         self._count("reserve", ((queue, "ok") for queue in served))
         self._count("reserve", ((queue, "empty") for queue in queues for _ in range(empty)))
         return outcomes
@@ -214,26 +216,30 @@ class TaskService:
         self,
         operation: str,
         settle: Callable[[str, Sequence[Item]], Awaitable[Sequence[Settlement]]],
-        tell: Callable[[str, Sequence[Settlement]], None] = lambda tenant_id, outcomes: None,
-    ) -> Callable[[Sequence[tuple[str, Sequence[Item]]]], Awaitable[Sequence[Sequence[Settlement]]]]:
+        tell: Callable[[str, Sequence[object]], None] = lambda tenant_id, outcomes: None,
+    ) -> Callable[
+        [Sequence[tuple[str, Sequence[Item]]]], Awaitable[Sequence[Sequence[Settlement | Unavailable] | Unavailable]]
+    ]:
         """Settles the items of several requests at once, and gives each request its own outcomes."""
 
-        async def run(requests: Sequence[tuple[str, Sequence[Item]]]) -> Sequence[Sequence[Settlement]]:
+        async def run(
+            requests: Sequence[tuple[str, Sequence[Item]]],
+        ) -> Sequence[Sequence[Settlement | Unavailable] | Unavailable]:
             tenant_id = requests[0][0]
-            outcomes = await settle(tenant_id, [item for _, items in requests for item in items])
+            outcomes = await _each(settle(tenant_id, [item for _, items in requests for item in items]))
             self._count(operation, map(_settle_outcome, outcomes))
             tell(tenant_id, outcomes)
             one_by_one = iter(outcomes)
-            return [[next(one_by_one) for _ in items] for _, items in requests]
+            return [_unless_in_vain([next(one_by_one) for _ in items]) for _, items in requests]
 
         return run
 
-    def _wake_settled(self, tenant_id: str, outcomes: Sequence[SettleOutcome]) -> None:
+    def _wake_settled(self, tenant_id: str, outcomes: Sequence[object]) -> None:
         """A place under a limit may have become free; other replicas notice by themselves soon enough."""
         for queue in {outcome.queue for outcome in outcomes if isinstance(outcome, Settled)}:
             self._waiters.wake(tenant_id, queue)
 
-    def _announce_settled(self, tenant_id: str, outcomes: Sequence[SettleOutcome]) -> None:
+    def _announce_settled(self, tenant_id: str, outcomes: Sequence[object]) -> None:
         """Tasks came back."""
         queues = Counter(outcome.queue for outcome in outcomes if isinstance(outcome, Settled))
         self._wakeups.announce(tenant_id, queues)
@@ -246,6 +252,25 @@ class TaskService:
 def _weight(tasks: Sequence[NewTask]) -> int:
     """Large payloads weigh more, so that a batch stays at about the size of one large request."""
     return sum(1 + len(task.payload.data) // BYTES_OF_WEIGHT for task in tasks)
+
+
+def _ack_weight(items: Sequence[AckItem]) -> int:
+    """Likewise large results."""
+    return len(items) + sum(len(item.result) // BYTES_OF_WEIGHT for item in items if item.result is not None)
+
+
+async def _each(call: Awaitable[Sequence[Outcome]]) -> Sequence[Outcome | Unavailable]:
+    """The outcomes of a call: where the database stopped answering half-way, only those hear of it who must."""
+    try:
+        return await call
+    except DoneInPart as error:
+        return [error.error if outcome is None else outcome for outcome in error.outcomes]
+
+
+def _unless_in_vain(outcomes: Sequence[Outcome | Unavailable]) -> Sequence[Outcome | Unavailable] | Unavailable:
+    """The outcomes of a request; one of which nothing was done is refused as a whole."""
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Unavailable)]
+    return failures[0] if failures and len(failures) == len(outcomes) else outcomes
 
 
 def _enqueue_outcomes(tasks: Sequence[NewTask], told: Sequence[Enqueued] | TaskExists) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import base64
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import httpx
@@ -144,3 +145,17 @@ def test_chunked_request_needs_its_content_type_too(api: Caller) -> None:
     response = api.client.post("/v1/tasks", content=iter([b'{"queue":"work","payload":1}']))
     assert refused(response) == (415, "unsupported_media_type")
     assert api.tasks() == []
+
+
+def test_large_results_of_many_callers(api: Caller, client: httpx.Client) -> None:
+    """Calls that share a transaction are together no larger than what a database takes at once."""
+    callers, tasks_each = 6, 31
+    api.enqueue_many(*({"payload": 1} for _ in range(callers * tasks_each)))
+    tasks = api.reserve(limit=callers * tasks_each)
+    # Written as JSON in JSON in SQL, each of these becomes many.
+    items = [{**lease_of(task), "result": '"' * (128 * KIB - 1)} for task in tasks]
+    batches = [items[first : first + tasks_each] for first in range(0, len(items), tasks_each)]
+    with ThreadPoolExecutor(max_workers=callers) as pool:
+        replies = list(pool.map(lambda batch: client.post("/v1/tasks/ack", json={"items": batch}), batches))
+    assert [reply.status_code for reply in replies] == [200] * callers
+    assert all(result["ok"] for reply in replies for result in reply.json()["results"])
