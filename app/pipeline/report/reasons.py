@@ -1,6 +1,6 @@
 """Why things failed: failures by the fingerprint of their reason."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from app.domain.task import Status
@@ -26,9 +26,9 @@ def failure_reasons(failed: DataFrame) -> DataFrame:
         failed.groupBy(fingerprint(F.col("reason")).alias("reason"))
         .agg(
             F.count("*").alias("failures"),
-            F.approx_count_distinct("task_id").alias("about_tasks"),
+            _about("task_id").alias("about_tasks"),
             F.mode("queue", deterministic=True).alias("most_in_queue"),
-            F.approx_count_distinct("queue").alias("about_queues"),
+            _about("queue").alias("about_queues"),
             F.min(F.substring("reason", 1, LONGEST_EXAMPLE)).alias("example"),
             F.min("finished_at").alias("first_at"),
             F.max("finished_at").alias("last_at"),
@@ -40,3 +40,8 @@ def failure_reasons(failed: DataFrame) -> DataFrame:
 def failures_total(failed: DataFrame) -> DataFrame:
     """One row: how many failures there are, and how many of them gave no reason."""
     return failed.agg(F.count("*").alias("failures"), counted(F.col("reason").isNull()).alias("without_reason"))
+
+
+def _about(column: str) -> Column:
+    """How many different values there are, about: an estimate, but never more than there are failures."""
+    return F.least(F.approx_count_distinct(column), F.count("*"))

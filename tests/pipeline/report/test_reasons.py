@@ -72,6 +72,13 @@ def test_failures_by_fingerprint(spark: SparkSession) -> None:
     assert rows_of(failures_total(found)) == [{"failures": 4, "without_reason": 1}]
 
 
+def test_no_more_tasks_than_failures(spark: SparkSession) -> None:
+    # Of these 128 names Spark's estimate is 132.
+    failed = attempts(spark, [{"task_id": str(number), "success": False, "reason": "boom"} for number in range(128)])
+    [row] = rows_of(failure_reasons(failures(finished(spark, []), failed)))
+    assert (row["failures"], row["about_tasks"]) == (128, 128)
+
+
 def test_where_no_failure_is_logged_the_dead_letters_tell(spark: SparkSession) -> None:
     tasks = finished(spark, [], dead=[{"queue": "logged", "reason": "boom"}, {"queue": "unlogged", "reason": "bang"}])
     logged = attempts(
