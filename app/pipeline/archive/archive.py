@@ -129,7 +129,7 @@ class Run:
         """Finishes what an earlier run committed, and takes away what it did not."""
         for manifest in await asyncio.to_thread(self.lake.unpruned):
             logger.info("batch %s was not pruned by an earlier run", manifest.batch)
-            await self._prune(manifest)
+            self.watcher.finished(manifest, await self.pruner.prune(manifest))
         if deleted := await asyncio.to_thread(self.lake.delete_uncommitted):
             logger.info("%d batches that were never committed are deleted", deleted)
 

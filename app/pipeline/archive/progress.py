@@ -2,9 +2,9 @@
 
 import logging
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,20 +14,31 @@ from app.pipeline.lake.manifests import Manifest
 logger = logging.getLogger(__name__)
 
 
-class Watcher(Protocol):
+class Watcher(ABC):
     """Hears of what has been done."""
 
+    # How many rows there were in batches that an earlier run had left.
+    finished_rows = 0
+
+    @abstractmethod
     def begin(self, table: str, rows: int) -> None:
         """So many rows of a table are to be looked at."""
 
+    @abstractmethod
     def copied(self, rows: int, manifest: Manifest | None) -> None:
         """So many rows were looked at, and are in the lake as a batch, if they were to go."""
 
+    @abstractmethod
     def pruned(self, manifest: Manifest, deleted: int) -> None:
         """So many rows of a batch were deleted from the database."""
 
+    def finished(self, manifest: Manifest, deleted: int) -> None:
+        """The same, of a batch that an earlier run had left."""
+        self.finished_rows += manifest.rows
+        self.pruned(manifest, deleted)
 
-class LogLines:
+
+class LogLines(Watcher):
     """See `Watcher`."""
 
     def begin(self, table: str, rows: int) -> None:
@@ -41,7 +52,7 @@ class LogLines:
         logger.info("batch %s: %d of %d rows deleted from the database", manifest.batch, deleted, manifest.rows)
 
 
-class Bar:
+class Bar(Watcher):
     """See `Watcher`."""
 
     def __init__(self, progress: Progress) -> None:

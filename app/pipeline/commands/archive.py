@@ -8,6 +8,8 @@ from app.pipeline.commands.options import add_database_url, add_master, duration
 from app.settings import Settings
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from app.pipeline.archive.archive import ArchiveRequest
 
 
@@ -32,22 +34,29 @@ def add_archive(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
     from app.pipeline.archive.archive import ArchiveRequest, check_request  # noqa: PLC0415
+    from app.pipeline.session import open_session  # noqa: PLC0415
 
     request = ArchiveRequest(settings.database_url, options.lake, options.older_than, options.dead_letters)
     # Before Spark starts, which takes a while.
     asyncio.run(check_request(request))
-    for table, rows in _moved(request, options).items():
-        print(f"{table}: {rows} rows {'would move' if options.dry_run else 'moved'}")
+    spark = open_session("archive", options.master)
+    for line in _rehearsed(spark, request) if options.dry_run else _archived(spark, request):
+        print(line)
     return 0
 
 
-def _moved(request: "ArchiveRequest", options: argparse.Namespace) -> dict[str, int]:
-    from app.pipeline.archive.archive import archive, rehearse  # noqa: PLC0415
-    from app.pipeline.archive.progress import watch  # noqa: PLC0415
-    from app.pipeline.session import open_session  # noqa: PLC0415
+def _rehearsed(spark: "SparkSession", request: "ArchiveRequest") -> list[str]:
+    from app.pipeline.archive.archive import rehearse  # noqa: PLC0415
 
-    spark = open_session("archive", options.master)
-    if options.dry_run:
-        return asyncio.run(rehearse(spark, request))
+    counted = asyncio.run(rehearse(spark, request))
+    return [f"{table}: {rows} rows would move" for table, rows in counted.items()]
+
+
+def _archived(spark: "SparkSession", request: "ArchiveRequest") -> list[str]:
+    from app.pipeline.archive.archive import archive  # noqa: PLC0415
+    from app.pipeline.archive.progress import watch  # noqa: PLC0415
+
     with watch() as watcher:
-        return asyncio.run(archive(spark, request, watcher))
+        moved = asyncio.run(archive(spark, request, watcher))
+    finished = [f"finished of an earlier run: {watcher.finished_rows} rows moved"] if watcher.finished_rows else []
+    return finished + [f"{table}: {rows} rows moved" for table, rows in moved.items()]

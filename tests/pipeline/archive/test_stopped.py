@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from sqlalchemy import make_url, text
 
 from app.cli import main
-from app.pipeline.archive.archive import GO_ON
+from app.pipeline.archive.archive import GO_ON, ArchiveRequest, archive
 from app.pipeline.lake.batches import prepare_batch
 from app.repository.factory import connect_dialect
 from tests.conftest import MakeDatabase
 from tests.pipeline.archive.ledger import check_nothing_lost, open_ledger, reopen_ledger
-from tests.pipeline.archive.requests import OLD
+from tests.pipeline.archive.requests import OLD, OLDER_THAN
 from tests.servers import Server
 
 CONNECTIONS = {
@@ -24,6 +24,10 @@ CONNECTIONS = {
     " WHERE datname = current_database() AND pid <> pg_backend_pid()",
     "mysql": "SELECT id FROM performance_schema.processlist WHERE db = database() AND id <> connection_id()",
 }
+
+
+class Stopped(Exception):
+    """What ends a run where the test wants it."""
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +97,24 @@ def test_server_that_goes_away_and_comes_back(
     own_server.start()
     assert run(url) == (0, [])
     asyncio.run(check(spark, url, f"{tmp_path}/lake"))
+
+
+def test_what_is_finished_of_an_earlier_run_is_told(
+    spark: SparkSession, make_database: MakeDatabase, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    url, lake = make_database("sqlite"), f"{tmp_path}/lake"
+    asyncio.run(fill(url))
+
+    def stop(step: str) -> None:
+        if step == "committed":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        asyncio.run(archive(spark, ArchiveRequest(url, lake, OLDER_THAN), on_step=stop))
+    assert main(["pipeline", "archive", "--lake", lake, "--older-than", "7d", "--database-url", url]) == 0
+    assert capfd.readouterr().out.splitlines() == [
+        "finished of an earlier run: 10 rows moved", "history: 0 rows moved", "attempts: 10 rows moved",
+    ]  # fmt: skip
 
 
 async def fill(url: str) -> None:
