@@ -41,6 +41,7 @@ def moment(text: str) -> datetime:
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
     from app.pipeline.advice.findings import Target  # noqa: PLC0415
+    from app.pipeline.lake import open_lake  # noqa: PLC0415
     from app.pipeline.report.frames import Period  # noqa: PLC0415
     from app.pipeline.report.make import STEPS, ReportRequest, check_request, make_report  # noqa: PLC0415
     from app.pipeline.report.progress import show_steps  # noqa: PLC0415
@@ -58,6 +59,8 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
     spark = open_session("report", options.master)
     # What goes wrong is told by us, in one line.
     spark.sparkContext.setLogLevel("OFF")
+    # Before anything is shown: it refuses what is no lake.
+    open_lake(spark, options.lake)
     with show_steps(len(STEPS)) as on_step:
         page = make_report(spark, request, policies, datetime.now(UTC), on_step)
     print(page)

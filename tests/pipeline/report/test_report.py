@@ -146,10 +146,10 @@ def test_bad_input_is_told_in_a_line(
     (tmp_path / "mine").write_text("mine")
     given = [option.format(tmp=tmp_path, lake=lake) for option in options]
     assert main(["pipeline", "report", *given]) == 2
-    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("leasemq: ")]
-    assert len(lines) == 1
-    assert told in lines[0]
-    assert "secret" not in lines[0]
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith("leasemq: ")
+    assert told in line
+    assert "secret" not in line
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
