@@ -22,6 +22,7 @@
     │       ├── LeaseMismatch   the task is leased under another token
     │       └── TaskNotLeased   neither: the task is not leased now
     ├── Unavailable             the database does not answer, or the server sheds load
+    │   ├── Contended           or somebody else holds what is needed
     │   └── DoneInPart          and it did so when part of a request was done
     └── CallerGone              nobody waits for the answer any more
 
@@ -173,6 +174,10 @@ class Unavailable(LeaseMQError):
     def __init__(self, detail: str, *, applied: bool | None = False) -> None:
         super().__init__(detail)
         self.applied = applied
+
+
+class Contended(Unavailable):
+    """Somebody else holds a row that the request needs, for too long; nothing was applied."""
 
 
 class DoneInPart(Unavailable):

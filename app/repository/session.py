@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.domain.errors import Unavailable
+from app.domain.errors import Contended, Unavailable
 from app.domain.queue import Queue
 from app.domain.task import AttemptLog
 from app.domain.transitions import EndedAttempt
@@ -232,7 +232,7 @@ class Database:
             else:
                 self._count_lost(transaction.attempts_lost)
                 return result
-        raise Unavailable("The database is too contended to answer.")
+        raise Contended("The database is too contended to answer.")
 
     async def check(self) -> None:
         """Raises `Unavailable` unless the database answers and its schema is this code's."""
@@ -261,6 +261,8 @@ class Database:
         if kind is ErrorKind.OTHER:
             return error
         logger.warning("database unavailable: %s", type(error.__cause__ or error).__name__)
+        if kind is ErrorKind.LOCKED and self.dialect.writers > 1:
+            return Contended("Somebody else holds what this is about.")
         # A commit that the database has refused is one that was not made.
         unknown = transaction.committing and kind is ErrorKind.UNREACHABLE
         return Unavailable("The database does not answer.", applied=None if unknown else False)

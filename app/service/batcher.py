@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from app.domain.errors import CallerGone, Unavailable
+from app.domain.errors import CallerGone, Contended, Unavailable
 
 Request = TypeVar("Request")
 Outcome = TypeVar("Outcome")
@@ -183,6 +183,10 @@ class Batcher(Generic[Request, Outcome]):
 
     async def _settle_failed(self, batch: Sequence[Entry[Request, Outcome]], error: Exception) -> None:
         """A bad item spoils only itself: each has another try alone, unless it is the database that fails."""
+        if len(batch) > 1 and isinstance(error, Contended):
+            # At once: the one that has to wait for somebody else's lock keeps nobody waiting.
+            await asyncio.gather(*(self._settle([entry]) for entry in batch))
+            return
         if len(batch) > 1 and not isinstance(error, Unavailable):
             for entry in batch:
                 await self._settle([entry])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.domain.errors import CallerGone, Unavailable
+from app.domain.errors import CallerGone, Contended, Unavailable
 from app.service.batcher import Batcher, BatchLimits
 
 LIMITS = BatchLimits(in_flight=1, max_weight=10, max_waiting=100)
@@ -28,6 +28,8 @@ class Store:
         await self.gate.wait()
         if self.failure is not None:
             raise self.failure
+        if "locked" in names:
+            raise Contended("locked")
         if "poison" in names and len(names) > 1:
             raise RuntimeError
         return [ValueError(name) if name == "bad" else name.upper() for name in names]
@@ -183,6 +185,15 @@ async def test_one_that_spoils_the_batch_spoils_only_itself(store: Store) -> Non
     store.gate.set()
     assert await settled(*calls) == ["A", "B", "POISON", "C"]
     assert store.batches == [["a"], ["b", "poison", "c"], ["b"], ["poison"], ["c"]]
+
+
+async def test_one_that_waits_for_a_lock_keeps_nobody_waiting(store: Store) -> None:
+    batches = batcher(store)
+    calls = await submit_behind(batches, ("a", "b", "locked", "c"))
+    store.gate.set()
+    outcomes = await settled(*calls)
+    assert [type(outcome) for outcome in outcomes] == [str, str, Contended, str]
+    assert store.batches == [["a"], ["b", "locked", "c"], ["b"], ["locked"], ["c"]]
 
 
 async def test_database_that_does_not_answer_is_told_to_all_and_not_asked_again(store: Store) -> None:
