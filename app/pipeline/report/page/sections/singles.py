@@ -23,7 +23,7 @@ def single_tasks(figures: Figures) -> Html:
 
 def _slowest(rows: list[Row]) -> Html:
     columns = [
-        *_identity(),
+        _task(),
         Column("Attempt", lambda row: words.number(row["attempt_no"])),
         Column("Took", lambda row: words.seconds(row["seconds"]), bar=share_of_largest(rows, "seconds"), colour="c3"),
         Column("Ended", lambda row: words.moment(row["finished_at"])),
@@ -34,7 +34,7 @@ def _slowest(rows: list[Row]) -> Html:
 
 def _most_retried(rows: list[Row]) -> Html:
     columns = [
-        *_identity(),
+        _task(),
         Column(
             "Attempts", lambda row: words.number(row["attempts"]), bar=share_of_largest(rows, "attempts"), colour="c2"
         ),
@@ -49,13 +49,17 @@ def _most_retried(rows: list[Row]) -> Html:
     return table(rows, columns, "No task took more than one attempt.")
 
 
-def _identity() -> list[Column]:
-    return [
-        Column("Task", lambda row: tag("code", row["task_id"]), is_number=False),
-        Column("Queue", lambda row: row["queue"], is_number=False),
-        Column("Type", lambda row: words.name(row["type"]), is_number=False),
-        Column("Tenant", lambda row: row["tenant"], is_number=False),
-    ]
+def _task() -> Column:
+    """Tasks by their ids, and below each whose it is: in columns of their own the names would take others' room."""
+    return Column(
+        "Task, and its queue · type · tenant",
+        lambda row: markup(tag("code", row["task_id"]), _whose(row)),
+        is_number=False,
+    )
+
+
+def _whose(row: Row) -> Html:
+    return tag("small", f"{row['queue']} · {words.name(row['type'])} · {row['tenant']}")
 
 
 def _badge(text: str, good: bool) -> Child:
