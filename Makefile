@@ -7,6 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 OPENAPI := openapi/openapi.json
 
 RUNTIME := $(VENV)/.installed
+PIPELINE := $(VENV)/.installed-pipeline
 TEST := $(VENV)/.installed-test
 DEV := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
@@ -17,10 +18,13 @@ BENCH := $(VENV)/.installed-bench
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: install
 install: $(RUNTIME) ## Install the service into .venv
+
+.PHONY: install-pipeline
+install-pipeline: $(PIPELINE) ## Install the service and the pipeline into .venv
 
 .PHONY: run
 run: $(RUNTIME) ## Run the service
@@ -84,14 +88,18 @@ $(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) .
 	@touch $@
 
+$(PIPELINE): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) '.[pipeline]'
+	@touch $(RUNTIME) $@
+
 $(TEST): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) '.[test]'
-	@touch $(RUNTIME) $@
+	@touch $(RUNTIME) $(PIPELINE) $@
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) '.[dev]'
-	@touch $(RUNTIME) $(TEST) $@
+	@touch $(RUNTIME) $(PIPELINE) $(TEST) $@
 
 $(BENCH): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) '.[bench]'
-	@touch $(RUNTIME) $(TEST) $@
+	@touch $(RUNTIME) $(PIPELINE) $(TEST) $@
