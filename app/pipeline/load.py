@@ -6,7 +6,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType, TimestampNTZType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
 
 from app.pipeline.errors import PipelineError
 from app.pipeline.messages import SPARK_ERRORS, one_line
@@ -19,10 +28,10 @@ FORMATS = {".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "
 COMPRESSED = (".gz", ".bz2")
 # A line of JSON as it stands in the file.
 LINE = "_line"
-# What Spark calls a line that is no object.
+# Where Spark puts a line that is no object, and a row of CSV that does not fit its header.
 CORRUPT = "_corrupt_record"
-# As RFC 4180 has it: a quote is doubled, and a quoted field may go over several lines. What does not fit is an error.
-CSV = {"header": "true", "multiLine": "true", "escape": '"', "mode": "FAILFAST"}
+# As RFC 4180 has it: a quote is doubled, and a quoted field may go over several lines.
+CSV = {"header": "true", "multiLine": "true", "escape": '"'}
 SHOWN_CHARACTERS = 60
 OBJECT = AS_JSON | {"ignoreNullFields": "false"}
 
@@ -89,10 +98,15 @@ def _format(path: str) -> str:
 
 
 def _read_csv(spark: SparkSession, path: str) -> DataFrame:
-    rows = spark.read.options(**CSV).csv(path)
-    if not rows.columns:
+    """The rows; one that does not fit the header is an error when it is read."""
+    header = spark.read.options(**CSV).csv(path).schema
+    if not header.fields:
         raise PipelineError(f"{path} cannot be read: it has no header")
-    return rows
+    schema = StructType([*header.fields, StructField(CORRUPT, StringType())])
+    shown = F.substring(F.regexp_replace(CORRUPT, r"\s+", " "), 1, SHOWN_CHARACTERS)
+    ragged = F.concat(F.lit("a row has more or fewer fields than the header: '"), shown, F.lit("'"))
+    fits = F.when(F.col(CORRUPT).isNull(), F.lit(True)).otherwise(F.raise_error(ragged).cast("boolean"))
+    return spark.read.options(**CSV).schema(schema).csv(path).filter(fits).drop(CORRUPT)
 
 
 def _read_lines(spark: SparkSession, path: str) -> DataFrame:
