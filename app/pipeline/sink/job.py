@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark import RDD, SparkContext
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from app.pipeline.errors import PipelineError
@@ -18,18 +20,18 @@ from app.pipeline.sink.identity import with_row_keys
 from app.pipeline.sink.options import SinkOptions
 from app.pipeline.sink.progress import Advance
 from app.pipeline.sink.record import Measure, Record, Records
-from app.pipeline.sink.refused import Tally, total
+from app.pipeline.sink.refused import Tally
 from app.pipeline.sink.writer import partition_id
 
 # The column that says who a row is; its value decides the row's part.
 IDENTITY = "_identity"
 KEY = "_key"
 PART_ROWS = 20_000
-# With a rate a part is what may be sent in this time, so that one sees the job go on.
-PART_SECONDS = 10.0
+# With a rate a part is what a core may send in this time, so that one sees the job go on.
+PART_SECONDS = 2.0
 MAX_PARTS = 4096
-# Parts that are sent before the record is written again, for each that runs at the same time.
-PARTS_IN_TURN = 2
+# One runs and one waits, so that a core that is done with a part finds the next.
+PARTS_PER_CORE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +55,21 @@ def measure(rows: Rows) -> Measure:
 
 def count_parts(rows: int, rate_per_second: float | None, parallelism: int) -> int:
     """Enough parts for all cores, each of a size that is sent in some seconds."""
-    size = PART_ROWS if rate_per_second is None else min(PART_ROWS, max(1, int(rate_per_second * PART_SECONDS)))
+    share = math.inf if rate_per_second is None else rate_per_second / parallelism
+    size = max(1, int(min(PART_ROWS, share * PART_SECONDS)))
     return min(MAX_PARTS, max(parallelism, math.ceil(rows / size)))
 
 
 def send(rows: Rows, options: SinkOptions, records: Records, record: Record, advance: Advance) -> Tally:
-    """Sends what no earlier run has finished, and keeps the record after each turn."""
-    spark = rows.frame.sparkSession
+    """Sends what no earlier run has finished, and keeps the record after each part."""
     tallies = parted(rows, record).mapInArrow(_sender(options), "tally string").rdd
-    pending = iter(record.pending())
-    turn = PARTS_IN_TURN * spark.sparkContext.defaultParallelism
-    while parts := list(islice(pending, turn)):
-        # Spark makes no partitions at all where it finds no rows.
-        there = [part for part in parts if part < tallies.getNumPartitions()]
-        found = spark.sparkContext.runJob(tallies, lambda partition: [row.tally for row in partition], there)
-        tally = total(msgspec.json.decode(text, type=Tally) for text in found)
-        record = record.with_done(parts, tally)
-        records.save(record)
-        advance(tally.rows)
+    with _threads(rows.frame.sparkSession.sparkContext) as threads:
+        begun = {threads.submit(_send_part, tallies, part): part for part in record.pending()}
+        for ended in as_completed(begun):
+            tally = ended.result()
+            record = record.with_done([begun[ended]], tally)
+            records.save(record)
+            advance(tally.rows)
     return record.tally
 
 
@@ -88,6 +87,25 @@ def parted(rows: Rows, record: Record) -> DataFrame:
 def part_of(column: str, parts: int) -> Column:
     """Where Spark puts a row that is partitioned by the column."""
     return F.pmod(F.hash(column), F.lit(parts))
+
+
+@contextmanager
+def _threads(context: SparkContext) -> Iterator[ThreadPoolExecutor]:
+    """Threads that wait for Spark; when one of them fails, what the others wait for is given up."""
+    threads = ThreadPoolExecutor(PARTS_PER_CORE * context.defaultParallelism)
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        context.cancelAllJobs()
+
+
+def _send_part(tallies: RDD[Row], part: int) -> Tally:
+    # Spark makes no partitions at all where it finds no rows.
+    if part >= tallies.getNumPartitions():
+        return Tally()
+    [text] = tallies.context.runJob(tallies, lambda partition: [row.tally for row in partition], [part])
+    return msgspec.json.decode(text, type=Tally)
 
 
 def _sender(options: SinkOptions) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
