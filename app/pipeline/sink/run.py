@@ -70,8 +70,10 @@ def _send(rows: Rows, options: SinkOptions, sending: Sending, measured: Measure)
     parallelism = options.parallelism or 1
     parts = count_parts(measured.rows, options.rate_per_second, parallelism)
     record = records.begin(options.job, purpose_of(sending.purpose), measured, parts)
+    if not record.pending():
+        return _account(record.tally, options, "was finished before, and nothing is sent now")
     # Fewer parts than cores share the rate among fewer.
-    options = replace(options, parallelism=max(1, min(parallelism, len(record.pending()))))
+    options = replace(options, parallelism=min(parallelism, len(record.pending())))
     print(f"job {options.job}: {measured.rows} rows, {record.tally.rows} of them sent before", flush=True)
     try:
         with show_progress(options.job, measured.rows, record.tally.rows) as advance:
@@ -79,12 +81,13 @@ def _send(rows: Rows, options: SinkOptions, sending: Sending, measured: Measure)
     except SPARK_ERRORS as error:
         print(f"leasemq: job {options.job} stopped: {one_line(error)}; go on with --job {options.job}", file=sys.stderr)
         return FAILED
-    return _account(tally, options)
+    return _account(tally, options, "is finished")
 
 
-def _account(tally: Tally, options: SinkOptions) -> int:
+def _account(tally: Tally, options: SinkOptions, state: str) -> int:
     enqueued = tally.rows - tally.existed - tally.refused
-    print(f"job {options.job}: {enqueued} enqueued, {tally.existed} were there already, {tally.refused} refused")
+    counts = f"{enqueued} enqueued, {tally.existed} were there already, {tally.refused} refused"
+    print(f"job {options.job} {state}: {counts}")
     if tally.refused and options.on_refused == "fail":
         print(f"leasemq: {tally.told()}", file=sys.stderr)
         return FAILED

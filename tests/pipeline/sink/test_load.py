@@ -129,6 +129,16 @@ def test_a_preview_sends_nothing(
     assert queue.waiting() == 0
 
 
+def test_a_finished_job_is_told_to_be_one(
+    csv: Path, service: Service, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = queue.name[:30]
+    assert load(csv, service, queue, tmp_path, "--job", job) == 0
+    assert f"job {job} is finished: 4 enqueued" in capsys.readouterr().out
+    assert load(csv, service, queue, tmp_path, "--job", job) == 0
+    assert capsys.readouterr().out.startswith(f"job {job} was finished before, and nothing is sent now: 4 enqueued")
+
+
 def test_a_job_is_taken_up_again(csv: Path, service: Service, queue: Queue, tmp_path: Path) -> None:
     mapped = ["--map", "payload=body", "--job", queue.name[:30]]
     assert load(csv, service, queue, tmp_path / "a", *mapped) == 0
