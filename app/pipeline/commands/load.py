@@ -3,6 +3,7 @@
 import argparse
 
 from app.pipeline.commands.sending import add_sending, purpose, sending_options
+from app.pipeline.errors import PipelineError
 from app.settings import Settings
 
 
@@ -11,7 +12,9 @@ def add_load(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument(
         "file", metavar="FILE", help="a file that ends in .parquet, .csv or .jsonl, or a folder of such"
     )
-    parser.add_argument("--queue", metavar="NAME", help="the queue for all rows, unless one is mapped")
+    parser.add_argument(
+        "--queue", metavar="NAME", help="the queue for all rows, unless one is mapped with --map queue=COLUMN"
+    )
     parser.add_argument("--tenant", metavar="NAME", help="whose tasks they are")
     parser.add_argument(
         "--map", action="append", default=[], type=field_and_column, metavar="FIELD=COLUMN",
@@ -39,10 +42,20 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
+def check_owners(options: argparse.Namespace) -> None:
+    """Raises `PipelineError` for rows without a queue, or with two tenants."""
+    mapped = dict(options.map)
+    if options.queue is None and "queue" not in mapped:
+        raise PipelineError("say the queue: --queue NAME, or --map queue=COLUMN")
+    if options.tenant is not None and "tenant_id" in mapped:
+        raise PipelineError("--tenant and --map tenant_id=COLUMN cannot both be given")
+
+
 def run_load(settings: Settings, options: argparse.Namespace) -> int:
     from app.pipeline.load import FieldMap, load_rows  # noqa: PLC0415
     from app.pipeline.sink.run import Sending, check_sending, open_quietly, run_sending  # noqa: PLC0415
 
+    check_owners(options)
     sending = Sending(sending_options(options, "load"), purpose(options, "load"), options.state, options.dry_run)
     check_sending(sending)
     spark = open_quietly("load", options.master)

@@ -8,6 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from app.pipeline.commands.options import add_master, duration
+from app.pipeline.errors import PipelineError
 
 # Not an option: the command line of a process is for everybody to see.
 API_KEY = "LEASEMQ_API_KEY"
@@ -28,13 +29,18 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
         "--dedupe-window", type=duration, default=timedelta(days=1), metavar="TIME",
         help="how long a done task is remembered, so that it is not sent again: longer than the job takes (1d)",
     )  # fmt: skip
-    parser.add_argument("--on-refused", choices=("fail", "skip"), default="fail", help="what refused rows mean (fail)")
+    parser.add_argument(
+        "--on-refused", choices=("fail", "skip"), default="fail",
+        help="what refused rows mean (fail): that the job fails at its end, or nothing; skip needs --refused-path",
+    )  # fmt: skip
     parser.add_argument("--refused-path", metavar="DIR", help="where refused rows are written, each with its reason")
     add_master(parser)
 
 
 def sending_options(options: argparse.Namespace, command: str) -> dict[str, str]:
-    """What the sink takes, of what was said."""
+    """What the sink takes, of what was said; raises `PipelineError` for rows that nobody would hear of."""
+    if options.on_refused == "skip" and options.refused_path is None:
+        raise PipelineError("--on-refused skip needs --refused-path DIR: where the refused rows are written")
     given = {
         "url": options.to,
         "job": options.job or new_job(command),

@@ -117,6 +117,19 @@ def test_bad_input_sends_nothing(
     assert queue.waiting() == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "say the queue: --queue NAME, or --map queue=COLUMN"),
+        (["--queue", "q", "--tenant", "t", "--map", "tenant_id=to"], "--tenant and --map tenant_id=COLUMN cannot both"),
+        (["--queue", "q", "--on-refused", "skip"], "--on-refused skip needs --refused-path DIR"),
+    ],
+)
+def test_options_are_told_as_they_are_given(csv: Path, service: Service, arguments: list[str], told: str) -> None:
+    with pytest.raises(PipelineError, match=told):
+        run_command("load", csv, "--to", service.url, *arguments)
+
+
 def test_a_preview_sends_nothing(
     csv: Path, service: Service, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

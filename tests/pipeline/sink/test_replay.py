@@ -111,7 +111,7 @@ def test_a_preview_sends_nothing(replay: Replay, queue: Queue, capsys: pytest.Ca
         (["--where", "id IN (SELECT 1)"], "may not have a subquery"),
         (["--database-url", "sqlite:///x.db"], "add --dead-letters"),
         (["--rate", "0"], "rate_per_second is out of range"),
-        (["--on-refused", "skip"], "needs 'refused_path'"),
+        (["--on-refused", "skip"], "--on-refused skip needs --refused-path DIR"),
     ],
 )
 def test_bad_input_sends_nothing(replay: Replay, queue: Queue, arguments: list[str], told: str) -> None:
