@@ -1,9 +1,9 @@
 """A job that can be repeated: rows in parts that are the same in every run, sent part by part."""
 
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import msgspec
@@ -32,6 +32,7 @@ PART_SECONDS = 2.0
 MAX_PARTS = 4096
 # One runs and one waits, so that a core that is done with a part finds the next.
 PARTS_PER_CORE = 2
+GIVE_UP_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,17 @@ def count_parts(rows: int, rate_per_second: float | None, parallelism: int) -> i
 def send(rows: Rows, options: SinkOptions, records: Records, record: Record, advance: Advance) -> Tally:
     """Sends what no earlier run has finished, and keeps the record after each part."""
     tallies = parted(rows, record).mapInArrow(_sender(options), "tally string").rdd
-    with _threads(rows.frame.sparkSession.sparkContext) as threads:
+    context = rows.frame.sparkSession.sparkContext
+    with ThreadPoolExecutor(PARTS_PER_CORE * context.defaultParallelism) as threads:
         begun = {threads.submit(_send_part, tallies, part): part for part in record.pending()}
-        for ended in as_completed(begun):
-            tally = ended.result()
-            record = record.with_done([begun[ended]], tally)
-            records.save(record)
-            advance(tally.rows)
+        try:
+            for ended in as_completed(begun):
+                tally = ended.result()
+                record = record.with_done([begun[ended]], tally)
+                records.save(record)
+                advance(tally.rows)
+        finally:
+            _give_up(context, begun)
     return record.tally
 
 
@@ -89,15 +94,14 @@ def part_of(column: str, parts: int) -> Column:
     return F.pmod(F.hash(column), F.lit(parts))
 
 
-@contextmanager
-def _threads(context: SparkContext) -> Iterator[ThreadPoolExecutor]:
-    """Threads that wait for Spark; when one of them fails, what the others wait for is given up."""
-    threads = ThreadPoolExecutor(PARTS_PER_CORE * context.defaultParallelism)
-    try:
-        yield threads
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
+def _give_up(context: SparkContext, begun: Iterable[Future[Tally]]) -> None:
+    """Ends every part that has not ended by itself: after one has failed, the others may have long to go."""
+    for part in begun:
+        part.cancel()
+    while not all(part.done() for part in begun):
+        # More than once: a thread may just be about to start its job.
         context.cancelAllJobs()
+        time.sleep(GIVE_UP_SECONDS)
 
 
 def _send_part(tallies: RDD[Row], part: int) -> Tally:
