@@ -464,11 +464,13 @@ ORDER BY +t.seq
 LIMIT :limit
 
 -- name: read_live
+-- Those of these rows that are tasks still: one that was done meanwhile may have left its key there.
 SELECT {live_task},
 {state_by_now}
 FROM {tasks}
 WHERE t.seq IN (SELECT value FROM json_each(:seqs))
     AND (t.lease_until > :now OR q.id IS NOT NULL AND (q.keep_alive_until IS NULL OR q.keep_alive_until > :now))
+    AND t.status <> 'done'
 ORDER BY t.seq
 
 -- name: list_finished

@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.commands import LiveKey, TaskFilter
 from app.domain.task import Status
+from app.repository.dialect import Dialect
 from tests.conformance.steps import Store, at, ids, new_task
 from tests.conformance.topology_steps import Topology, fill
 
@@ -139,3 +140,14 @@ async def test_what_stays_put_is_seen_once_while_others_come_and_go(store: Store
         after = page.next_key
     assert ids(first.items) == ["task-0", "task-1"]
     assert rest == ["task-3", "task-4", "task-5", "late"]
+
+
+async def test_a_task_that_is_done_between_two_looks_is_not_shown(shared_dialect: Dialect, store: Store) -> None:
+    """Its row may be there still, for the sake of its dedupe key."""
+    await store.finish("a", dedupe_key="key", dedupe_seconds=60)
+    async with shared_dialect.transaction(write=False) as connection:
+        span = await connection.fetch("span_of_tasks", {"after_seq": 0})
+        seqs = list(range(span[0]["last_seq"] - MANY, span[0]["last_seq"] + 1))
+        rows = await connection.fetch("read_live", {"seqs": seqs, "now": at(0.0)})
+        await connection.rollback()
+    assert [row["id"] for row in rows if row["tenant_id"] == store.tenant] == []
