@@ -1,5 +1,6 @@
 """A snapshot that somebody holds open keeps what was taken in the indexes: reserve does not walk through it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -125,6 +126,7 @@ async def held(make_database: MakeDatabase) -> AsyncIterator[Held]:
         repositories = open_repositories(dialect, timeout_seconds=TIMEOUT_SECONDS)
         async with held_snapshot(url):
             await churn(repositories.tasks)
+            await asyncio.sleep(min(CHURNED_LEASE_SECONDS))
             yield Held(dialect, repositories)
     finally:
         await dialect.close()
