@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> Results:
                 progress.console.print(scenario.name)
             results.outcomes.append(rounds.run(scenario))
             write_results(merge(earlier, results, SCENARIOS), LATEST)
-    return merge(earlier, results, SCENARIOS) if options.publish else results
+    return merge(read_earlier(PUBLISHED, SCENARIOS), results, SCENARIOS) if options.publish else results
 
 
 def _form(options: argparse.Namespace) -> Form:
