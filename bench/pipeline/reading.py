@@ -14,7 +14,7 @@ from bench.ratios import Claim
 from bench.scenario import Contestant, Measured, Scenario
 from bench.stage import Stage
 
-WARMUPS = 10
+WARMUPS = 25
 
 
 def _prepare(stage: Stage) -> list[Contestant]:
