@@ -44,11 +44,19 @@ class FieldMap:
     payload_columns: Sequence[str] = ()
     key: str | None = None
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are named."""
+        return [*self.fields.values(), *self.payload_columns, *([self.key] if self.key else [])]
+
 
 def load_rows(spark: SparkSession, path: str, mapping: FieldMap) -> Rows:
     """The tasks of a file; raises `PipelineError` for a file or a mapping that cannot be."""
     try:
         rows = read_file(spark, path)
+        if rows.columns == [LINE] and rows.isEmpty():
+            # What columns no lines have is for the mapping to say.
+            rows = rows.select(LINE, *(F.lit("").alias(name) for name in dict.fromkeys(mapping.columns)))
         check_mapping(rows, mapping)
         return Rows(to_tasks(rows, mapping), repeated=mapping.key is None)
     except SPARK_ERRORS as error:
@@ -82,8 +90,7 @@ def check_mapping(rows: DataFrame, mapping: FieldMap) -> None:
     if "payload" in mapping.fields and mapping.payload_columns:
         raise PipelineError("the payload is mapped to a column and built from columns: give only one of both")
     there = [name for name in rows.columns if name != LINE]
-    named = [*mapping.fields.values(), *mapping.payload_columns, *([mapping.key] if mapping.key else [])]
-    if missing := next((name for name in named if name not in there), None):
+    if missing := next((name for name in mapping.columns if name not in there), None):
         raise PipelineError(f"there is no column {missing!r}; the columns are {', '.join(there)}")
 
 

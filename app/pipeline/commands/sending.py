@@ -9,6 +9,7 @@ from secrets import token_hex
 
 from app.pipeline.commands.options import add_master, duration
 from app.pipeline.errors import PipelineError
+from app.pipeline.sink.options import MAX_RATE
 
 # Not an option: the command line of a process is for everybody to see.
 API_KEY = "LEASEMQ_API_KEY"
@@ -38,7 +39,9 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
 
 
 def sending_options(options: argparse.Namespace, command: str) -> dict[str, str]:
-    """What the sink takes, of what was said; raises `PipelineError` for rows that nobody would hear of."""
+    """What the sink takes, of what was said; raises `PipelineError` for what cannot be done."""
+    if options.rate is not None and not 0 < options.rate <= MAX_RATE:
+        raise PipelineError(f"--rate is more than 0 and at most {MAX_RATE}, not {options.rate:g}")
     if options.on_refused == "skip" and options.refused_path is None:
         raise PipelineError("--on-refused skip needs --refused-path DIR: where the refused rows are written")
     given = {

@@ -15,6 +15,7 @@ from app.pipeline.errors import PipelineError
 MAX_BATCH_ROWS = 1000
 # A request has at most 8 MiB; the brackets around the tasks are few bytes.
 MAX_BATCH_BYTES = 8 * 1024 * 1024 - 1024
+MAX_RATE = 1_000_000
 DAY_SECONDS = 86_400.0
 # Without a colon: it parts the job from the row in a dedupe key.
 JOB = re.compile(r"[A-Za-z0-9._-]{1,40}")
@@ -156,7 +157,7 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "batch_bytes": _number(int, 0, MAX_BATCH_BYTES),
     "retry_seconds": _number(float, 0, math.inf),
     "request_seconds": _number(float, 0, 3600),
-    "rate_per_second": _number(float, 0, 1_000_000),
+    "rate_per_second": _number(float, 0, MAX_RATE),
     "parallelism": _number(int, 0, 100_000),
     "on_refused": _choice,
     "refused_path": _place,

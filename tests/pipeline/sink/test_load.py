@@ -173,7 +173,7 @@ def test_a_file_without_rows_is_a_job_of_none(
 ) -> None:
     name, content = case
     (tmp_path / name).write_text(content)
-    assert load(tmp_path / name, service, queue, tmp_path) == 0
+    assert load(tmp_path / name, service, queue, tmp_path, "--map", "type=to", "--payload-columns", "to,prio") == 0
     assert "0 enqueued, 0 were there already, 0 refused" in capsys.readouterr().out
 
 

@@ -110,7 +110,8 @@ def test_a_preview_sends_nothing(replay: Replay, queue: Queue, capsys: pytest.Ca
         (["--where", "finished_at >= 'some day'"], "the rows cannot be read: .*'some day'"),
         (["--where", "id IN (SELECT 1)"], "may not have a subquery"),
         (["--database-url", "sqlite:///x.db"], "add --dead-letters"),
-        (["--rate", "0"], "rate_per_second is out of range"),
+        (["--rate", "0"], "--rate is more than 0"),
+        (["--rate", "nan"], "--rate is more than 0"),
         (["--on-refused", "skip"], "--on-refused skip needs --refused-path DIR"),
     ],
 )
