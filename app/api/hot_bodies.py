@@ -4,8 +4,10 @@ Each of these takes less than its declared model, and nothing that the model ref
 fields and whatever is wrong, is read by the model, which says what is wrong. Absent JSON is the empty `Raw`.
 """
 
+from collections.abc import Collection
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Raw, Struct
 from pydantic import BaseModel
 
@@ -32,25 +34,35 @@ from app.api.requests import (
     ReserveBody,
 )
 from app.domain.commands import AckItem, ExtendItem, ReleaseItem, ReserveRequest
-from app.domain.identifiers import new_task_id
+from app.domain.errors import ContentTooLarge
+from app.domain.identifiers import NAME_MAX_LENGTH, TASK_ID_MAX_LENGTH, are_of_names, new_task_id
 from app.domain.lease_token import lease_token_hash
 from app.domain.task import DEFAULT_PRIORITY, NewTask, Payload
 
-Name = Annotated[str, Meta(pattern=r"^(?!\.\.?\Z)[A-Za-z0-9._:-]{1,255}\Z")]
-TypeName = Annotated[str, Meta(pattern=r"^(?!\.\.?\Z)[A-Za-z0-9._:-]{0,255}\Z")]
-TaskId = Annotated[str, Meta(pattern=r"^(?!\.\.?\Z)[A-Za-z0-9._:-]{1,64}\Z")]
-Label = Annotated[str, Meta(pattern=r"^[^\x00]{1,128}\Z")]
-LeaseToken = Annotated[str, Meta(pattern=r"^[^\x00]{1,512}\Z")]
+# Whether it is a name is looked at in `check_names`: of all tasks of a batch at once, which takes a fifth of the time.
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_MAX_LENGTH)]
+TypeName = Annotated[str, Meta(max_length=NAME_MAX_LENGTH)]
+TaskId = Annotated[str, Meta(min_length=1, max_length=TASK_ID_MAX_LENGTH)]
+Label = Annotated[str, Meta(min_length=1, max_length=128)]
+LeaseToken = Annotated[str, Meta(min_length=1, max_length=512)]
 Seconds = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Int32 = Annotated[int, Meta(ge=MIN_INT32, le=MAX_INT32)]
 Count = Annotated[int, Meta(ge=0, le=MAX_INT32)]
 
 ABSENT = Raw()
+# JSON has no other way to write it.
+NUL = rb"\u0000"
 
 
 class HotBody(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What the types of fields cannot say is looked at in `__post_init__`."""
+
+
+def check_names(names: Collection[str]) -> None:
+    """Raises `ValueError` if one of them is no name; nothing names nothing."""
+    if not are_of_names(names):
+        raise ValueError
 
 
 def _is_given(raw: Raw) -> bool:
@@ -58,7 +70,7 @@ def _is_given(raw: Raw) -> bool:
     return raw is not ABSENT and bytes(raw) != b"null"
 
 
-class HotEnqueue(HotBody, frozen=True, gc=False):
+class EnqueueFields(HotBody, frozen=True, gc=False):
     """See `EnqueueRequest`; bytes, instants and content types are left to it."""
 
     queue: Name
@@ -74,7 +86,7 @@ class HotEnqueue(HotBody, frozen=True, gc=False):
     timeout_seconds: Seconds | None = None
     id: TaskId | None = None
 
-    def __post_init__(self) -> None:
+    def check_sizes(self) -> None:
         check_size("payload", bytes(self.payload), MAX_PAYLOAD_BYTES)
         if _is_given(self.meta):
             check_meta(bytes(self.meta))
@@ -98,6 +110,12 @@ class HotEnqueue(HotBody, frozen=True, gc=False):
         )
 
 
+class HotEnqueue(EnqueueFields, frozen=True, gc=False):
+    def __post_init__(self) -> None:
+        check_names((self.queue, self.type or "", self.id or ""))
+        self.check_sizes()
+
+
 class HotReserve(HotBody, frozen=True, gc=False):
     """See `ReserveBody`."""
 
@@ -106,6 +124,9 @@ class HotReserve(HotBody, frozen=True, gc=False):
     lease_seconds: PositiveSeconds | None = None
     wait_seconds: Annotated[float, Meta(ge=0, le=30)] | None = None
     worker_id: Label | None = None
+
+    def __post_init__(self) -> None:
+        check_names(self.queues)
 
     def to_request(self, tenant_id: str) -> ReserveRequest:
         return ReserveRequest(
@@ -118,19 +139,24 @@ class HotReserve(HotBody, frozen=True, gc=False):
         )
 
 
-class HotAck(HotBody, frozen=True, gc=False):
+class AckFields(HotBody, frozen=True, gc=False):
     """See `AckBody`."""
 
     lease_token: LeaseToken
     result: Raw = ABSENT
 
-    def __post_init__(self) -> None:
+    def check_sizes(self) -> None:
         if _is_given(self.result):
             check_result(bytes(self.result))
 
     def to_item(self, task_id: str) -> AckItem:
         result = bytes(self.result).decode() if _is_given(self.result) else None
         return AckItem(task_id, lease_token_hash(self.lease_token), result)
+
+
+class HotAck(AckFields, frozen=True, gc=False):
+    def __post_init__(self) -> None:
+        self.check_sizes()
 
 
 class HotRelease(HotBody, frozen=True, gc=False):
@@ -152,7 +178,7 @@ class HotExtend(HotBody, frozen=True, gc=False):
         return ExtendItem(task_id, lease_token_hash(self.lease_token), self.lease_seconds)
 
 
-class HotAckEntry(HotAck, frozen=True, gc=False, kw_only=True):
+class HotAckEntry(AckFields, frozen=True, gc=False, kw_only=True):
     id: TaskId
 
 
@@ -165,19 +191,38 @@ class HotExtendEntry(HotExtend, frozen=True, gc=False, kw_only=True):
 
 
 class HotEnqueueBatch(HotBody, frozen=True):
-    tasks: Annotated[list[HotEnqueue], Meta(min_length=1, max_length=MAX_BATCH)]
+    tasks: Annotated[list[EnqueueFields], Meta(min_length=1, max_length=MAX_BATCH)]
+
+    def __post_init__(self) -> None:
+        # Few of them differ.
+        named = {task.queue for task in self.tasks} | {task.type or "" for task in self.tasks}
+        check_names(named | {task.id or "" for task in self.tasks})
+        for task in self.tasks:
+            task.check_sizes()
 
 
 class HotAckBatch(HotBody, frozen=True):
     items: Annotated[list[HotAckEntry], Meta(min_length=1, max_length=MAX_BATCH)]
 
+    def __post_init__(self) -> None:
+        check_names([item.id for item in self.items])
+        for item in self.items:
+            if item.result is not ABSENT:
+                item.check_sizes()
+
 
 class HotReleaseBatch(HotBody, frozen=True):
     items: Annotated[list[HotReleaseEntry], Meta(min_length=1, max_length=MAX_BATCH)]
 
+    def __post_init__(self) -> None:
+        check_names([item.id for item in self.items])
+
 
 class HotExtendBatch(HotBody, frozen=True):
     items: Annotated[list[HotExtendEntry], Meta(min_length=1, max_length=MAX_BATCH)]
+
+    def __post_init__(self) -> None:
+        check_names([item.id for item in self.items])
 
 
 HOT_BODIES: dict[type[BaseModel], type[HotBody]] = {
@@ -191,3 +236,22 @@ HOT_BODIES: dict[type[BaseModel], type[HotBody]] = {
     ExtendBody: HotExtend,
     ExtendBatch: HotExtendBatch,
 }
+
+
+class HotReader:
+    """Reads the bodies of a model that are as they mostly are."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._decode = msgspec.json.Decoder(HOT_BODIES[model]).decode
+
+    def read(self, body: bytes) -> HotBody | None:
+        """The body, or None if it is for the model to read."""
+        if NUL in body:
+            return None
+        try:
+            # What is kept as it is must be UTF-8 too, and the decoder does not look into it.
+            if not body.isascii():
+                body.decode()
+            return self._decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, ContentTooLarge, RecursionError):
+            return None

@@ -11,12 +11,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from json import JSONDecodeError
 from typing import Any
 
-import msgspec
 from fastapi import Response
 from pydantic import BaseModel, ValidationError
 from starlette.routing import BaseRoute
 
-from app.api.hot_bodies import HOT_BODIES, HotBody
+from app.api.hot_bodies import HOT_BODIES, HotReader
 from app.api.json_body import JsonRoute, decode_body
 from app.domain.errors import ContentTooLarge
 from app.domain.identifiers import TASK_ID_MAX_LENGTH, TENANT_MAX_LENGTH, is_name
@@ -39,7 +38,7 @@ class HotRoute(JsonRoute):
         if not takes <= TAKES:
             raise TypeError(f"{endpoint.__name__} takes more than a hot route can give")
         model: type[BaseModel] = inspect.get_annotations(endpoint)["body"]
-        self._hot = msgspec.json.Decoder(HOT_BODIES[model]) if model in HOT_BODIES else None
+        self._hot = HotReader(model) if model in HOT_BODIES else None
         self._validate = model.__pydantic_validator__.validate_python
         self._takes_id = "task_id" in takes
 
@@ -52,23 +51,12 @@ class HotRoute(JsonRoute):
             if not is_name(task_id, TASK_ID_MAX_LENGTH):
                 return None
             arguments["task_id"] = task_id
-        sound = self._read_hot(body) or self._read_declared(body)
+        hot = None if self._hot is None else self._hot.read(body)
+        sound = hot or self._read_declared(body)
         if sound is None:
             return None
         arguments["body"] = sound
         return arguments
-
-    def _read_hot(self, body: bytes) -> HotBody | None:
-        """The body, if it is as bodies mostly are."""
-        if self._hot is None:
-            return None
-        try:
-            # What is kept as it is must be UTF-8 too, and the decoder does not look into it.
-            if not body.isascii():
-                body.decode()
-            return self._hot.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, ContentTooLarge, RecursionError):
-            return None
 
     def _read_declared(self, body: bytes) -> BaseModel | None:
         try:

@@ -2,8 +2,10 @@
 
 import random
 import re
+import string
 import threading
 import time
+from collections.abc import Collection
 
 NAME_MAX_LENGTH = 255
 TENANT_MAX_LENGTH = 64
@@ -11,11 +13,19 @@ TASK_ID_MAX_LENGTH = 64
 DEFAULT_TENANT = "default"
 
 _ALPHABET = re.compile(r"[A-Za-z0-9._:-]+", re.ASCII)
+_LETTERS = f"{string.ascii_letters}{string.digits}._:-".encode()
+_STEPS = frozenset({".", ".."})
 
 
 def is_name(text: str, max_length: int = NAME_MAX_LENGTH) -> bool:
     """Whether the text can name a queue, topic, type, tenant or task: one that also survives in a URL's path."""
-    return len(text) <= max_length and _ALPHABET.fullmatch(text) is not None and text not in {".", ".."}
+    return len(text) <= max_length and _ALPHABET.fullmatch(text) is not None and text not in _STEPS
+
+
+def are_of_names(texts: Collection[str]) -> bool:
+    """Whether each of the texts can be a name, however short or long it is."""
+    joined = "".join(texts)
+    return joined.isascii() and not joined.encode().translate(None, _LETTERS) and _STEPS.isdisjoint(texts)
 
 
 class TaskIdSource:

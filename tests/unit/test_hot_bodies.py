@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from app.api.hot_bodies import HOT_BODIES, HotBody
+from app.api.hot_bodies import HOT_BODIES, HotBody, HotReader
 from app.api.json_body import decode_body
 from app.api.requests import (
     AckBatch,
@@ -58,11 +58,7 @@ VALUES = (
 
 
 def read_hot(model: type[BaseModel], body: bytes) -> HotBody | None:
-    try:
-        body.decode()
-        return msgspec.json.decode(body, type=HOT_BODIES[model])
-    except (msgspec.DecodeError, UnicodeDecodeError, ContentTooLarge, RecursionError):
-        return None
+    return HotReader(model).read(body)
 
 
 def read_declared(model: type[BaseModel], body: bytes) -> BaseModel | None:
