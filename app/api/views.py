@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
 from app.api.task_views import instant, task_view
 from app.domain.commands import Extended, Requeued, Reserved, Settled
 from app.domain.doctor import Diagnosis
@@ -43,6 +45,26 @@ def settled(outcome: Settled) -> Json:
 
 def nacked(outcome: Settled) -> Json:
     return {**settled(outcome), "attempts": outcome.attempts, "available_at": instant(outcome.available_at)}
+
+
+class SettledItem(Struct, frozen=True, gc=False):
+    """One of a batch; see `TaskView`."""
+
+    id: str
+    ok: bool
+    status: Status
+
+
+def settled_item(outcome: Settled) -> SettledItem:
+    return SettledItem(outcome.id, True, outcome.status)
+
+
+def nacked_item(outcome: Settled) -> Json:
+    return {"id": outcome.id, "ok": True, **nacked(outcome)}
+
+
+def extended_item(outcome: Extended) -> Json:
+    return {"id": outcome.id, "ok": True, **extended(outcome)}
 
 
 def refused(task_id: str, error: LeaseMQError) -> Json:

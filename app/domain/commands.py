@@ -87,11 +87,13 @@ class Extended(Struct, frozen=True, gc=False):
 
 
 class Settled(Struct, frozen=True, gc=False):
+    """Of a task that is done or dead it need not be told how often it was tried, and when it would be again."""
+
     id: str
     queue: str
     status: Status
-    attempts: int
-    available_at: datetime
+    attempts: int | None = None
+    available_at: datetime | None = None
 
 
 ExtendOutcome: TypeAlias = Extended | LeaseRefused | TaskNotFound | InvalidRequest | Unavailable

@@ -202,7 +202,7 @@ FOR UPDATE OF t
 
 -- name: lock_held
 -- Those of these tasks whose lease lasts and whose end leaves nothing behind but history, locked in their order.
-SELECT t.seq, t.id, t.queue, t.attempts, t.available_at, t.lease_token_hash, q.history_days
+SELECT t.seq, t.id, t.queue, t.lease_token_hash, q.history_days
 FROM mq_tasks AS t FORCE INDEX (uq_mq_tasks_id)
 STRAIGHT_JOIN mq_queues AS q ON q.id = t.queue_id
 WHERE t.tenant_id = :tenant_id AND t.id IN :ids AND t.lease_until > :now
@@ -398,12 +398,12 @@ WHERE t.seq IN :seqs
 ORDER BY t.seq
 
 -- name: find_finished
--- How these tasks ended, as far as is known, and under which token.
-SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
+-- The tokens of these tasks as they ended, as far as that is known.
+SELECT task_id, queue, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_history
 WHERE tenant_id = :tenant_id AND task_id IN :ids
 UNION ALL
-SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
+SELECT task_id, queue, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_dlq
 WHERE tenant_id = :tenant_id AND task_id IN :ids
 

@@ -54,4 +54,4 @@ async def _finish(session: Session, held: Sequence[Row]) -> None:
 
 
 def _settled(row: Row | None) -> Settled | None:
-    return None if row is None else Settled(row["id"], row["queue"], Status.DONE, row["attempts"], row["available_at"])
+    return None if row is None else Settled(row["id"], row["queue"], Status.DONE)

@@ -728,7 +728,7 @@ RETURNING {said_once}, {leased_task}
 
 -- name: ack_at_once
 {acked}
-SELECT position, queue, attempts, available_at FROM acked
+SELECT queue, array_agg(position) AS positions FROM acked GROUP BY queue
 
 -- name: ack_and_log_at_once
 -- The same, with a line for each in the log of attempts.
@@ -741,15 +741,15 @@ logged AS (
     FROM clock CROSS JOIN acked AS a
     ORDER BY a.seq
 )
-SELECT position, queue, attempts, available_at FROM acked
+SELECT queue, array_agg(position) AS positions FROM acked GROUP BY queue
 
 -- name: find_finished
--- How these tasks ended, as far as is known, and under which token.
-SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
+-- The tokens of these tasks as they ended, as far as that is known.
+SELECT task_id, queue, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_history
 WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
 UNION ALL
-SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
+SELECT task_id, queue, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_dlq
 WHERE tenant_id = :tenant_id AND task_id = ANY(CAST(:ids AS text[]))
 

@@ -91,8 +91,8 @@ class PostgreSQLShortcuts:
             results=_unless_usual([item.result for item in items_by_id], None),
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )
-        acked = {items_by_id[row["position"] - 1].id: row for row in rows or ()}
-        return [_settled(item.id, acked.get(item.id)) for item in items]
+        queues = {items_by_id[position - 1].id: row["queue"] for row in rows or () for position in row["positions"]}
+        return [Settled(item.id, queues[item.id], Status.DONE) if item.id in queues else None for item in items]
 
 
 def _position(row: Row) -> int:
@@ -107,10 +107,6 @@ def _start(first: Row, last: Row) -> Start:
 def _reserved(share: Sequence[ReservedTask], now: datetime) -> Reserved:
     # What was last done to a task may be later than when the statement began: its lease begins after that.
     return Reserved(share, max(now, *(lease.task.updated_at for lease in share)))
-
-
-def _settled(task_id: str, row: Row | None) -> Settled | None:
-    return None if row is None else Settled(task_id, row["queue"], Status.DONE, row["attempts"], row["available_at"])
 
 
 def task_columns(tasks: Sequence[NewTask]) -> dict[str, object]:

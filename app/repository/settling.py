@@ -138,11 +138,11 @@ def _answer(
     for row in finished:
         if _did(item, repeatable, row["last_token_hash"], row["last_token_fate"], row["failed_token_hash"]):
             status = Status.DEAD if repeatable is TokenFate.FAILED else Status.DONE
-            return Settled(item.id, row["queue"], status, row["attempts"], row["available_at"])
+            return Settled(item.id, row["queue"], status)
     if state is not None:
         # A task that was requeued since is still one that this token failed.
         if _did(item, repeatable, state.last_token_hash, state.last_token_fate, state.failed_token_hash):
-            return Settled(item.id, state.queue, Status.DEAD, state.attempts, state.available_at)
+            return Settled(item.id, state.queue, Status.DEAD)
         return refusal(state, item.token_hash, now) or TaskNotLeased(item.id)
     lost = any(
         (row["last_token_hash"], row["last_token_fate"]) == (item.token_hash, TokenFate.LOST) for row in finished

@@ -387,12 +387,12 @@ FROM (
 ) AS a
 
 -- name: find_finished
--- How these tasks ended, as far as is known, and under which token.
-SELECT task_id, queue, status, attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
+-- The tokens of these tasks as they ended, as far as that is known.
+SELECT task_id, queue, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_history
 WHERE tenant_id = :tenant_id AND task_id IN (SELECT value FROM json_each(:ids))
 UNION ALL
-SELECT task_id, queue, 'dead', attempts, available_at, last_token_hash, last_token_fate, failed_token_hash
+SELECT task_id, queue, last_token_hash, last_token_fate, failed_token_hash
 FROM mq_task_dlq
 WHERE tenant_id = :tenant_id AND task_id IN (SELECT value FROM json_each(:ids))
 

@@ -280,7 +280,7 @@ def _enqueue_outcomes(tasks: Sequence[NewTask], told: Sequence[Enqueued] | TaskE
 
 
 def _settle_outcome(outcome: ExtendOutcome | SettleOutcome) -> tuple[str, str]:
-    return (outcome.queue, "ok") if isinstance(outcome, Settled | Extended) else ("", outcome.code)
+    return (outcome.queue, "ok") if isinstance(outcome, (Settled, Extended)) else ("", outcome.code)
 
 
 async def _is_woken(waiter: Waiter, deadline: float, is_gone: IsGone) -> bool:

@@ -52,7 +52,8 @@ class AsyncpgCycle:
             "now": None, "tenant_id": TENANT, "ids": joined(hashes), "token_hashes": joined(hashes.values()),
             "results": [], "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
         }  # fmt: skip
-        return len(await self._connection.fetch("ack_at_once", parameters))
+        acked = await self._connection.fetch("ack_at_once", parameters)
+        return sum(len(row["positions"]) for row in acked)
 
 
 def measure_asyncpg(database_url: str, plan: Plan) -> float:

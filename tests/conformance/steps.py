@@ -148,6 +148,13 @@ def settled(outcome: SettleOutcome) -> Settled:
     return outcome
 
 
+def next_try(outcome: SettleOutcome) -> datetime:
+    """When the task, which was given back, may be taken again."""
+    available_at = settled(outcome).available_at
+    assert available_at is not None, outcome
+    return available_at
+
+
 def extended(outcome: ExtendOutcome) -> Extended:
     """The outcome, which must be a success."""
     assert isinstance(outcome, Extended), outcome

@@ -7,7 +7,7 @@ import pytest
 from app.domain.backoff import QUEUE_BACKOFF, Backoff, BackoffOverride
 from app.domain.errors import InvalidRequest, TaskNotFound
 from app.domain.task import Status
-from tests.conformance.steps import QUEUE, Store, at, extended, settled
+from tests.conformance.steps import QUEUE, Store, at, extended, next_try, settled
 from tests.conformance.topology_steps import Emptied, Topology
 
 STEADY = Backoff(base_seconds=7, factor=3, max_seconds=100, jitter=0)
@@ -115,9 +115,9 @@ class TestBackoff:
         await store.enqueue("first", max_attempts=0)
         now, delays = at(0), []
         for _ in range(4):
-            outcome = settled(await store.nack(await store.reserve_one(now), now, backoff=QUEUE_BACKOFF))
-            delays.append((outcome.available_at - now).total_seconds())
-            now = outcome.available_at
+            again_at = next_try(await store.nack(await store.reserve_one(now), now, backoff=QUEUE_BACKOFF))
+            delays.append((again_at - now).total_seconds())
+            now = again_at
         assert delays == [7, 21, 63, 100]
 
     async def test_part_of_it_otherwise(self, store: Store, topology: Topology) -> None:
@@ -135,13 +135,13 @@ class TestBackoff:
 
     async def test_jitter_spreads(self, store: Store, topology: Topology) -> None:
         await topology.put(backoff=Backoff(base_seconds=100, factor=1, max_seconds=1000, jitter=0.5))
-        waits = [settled(await store.nack(await store.lease(), backoff=QUEUE_BACKOFF)).available_at for _ in range(10)]
+        waits = [next_try(await store.nack(await store.lease(), backoff=QUEUE_BACKOFF)) for _ in range(10)]
         assert len(set(waits)) > 1
         assert all(at(50) <= wait <= at(150) for wait in waits)
 
     async def test_undeclared_queue(self, store: Store) -> None:
-        outcome = settled(await store.nack(await store.lease(), backoff=QUEUE_BACKOFF))
-        assert at(4) <= outcome.available_at <= at(6)
+        again_at = next_try(await store.nack(await store.lease(), backoff=QUEUE_BACKOFF))
+        assert at(4) <= again_at <= at(6)
 
     async def test_change_is_seen_at_once(self, store: Store, topology: Topology) -> None:
         leased = await store.lease()

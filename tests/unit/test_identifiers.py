@@ -6,7 +6,14 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from app.domain.identifiers import TASK_ID_MAX_LENGTH, TENANT_MAX_LENGTH, TaskIdSource, is_name, new_task_id
+from app.domain.identifiers import (
+    TASK_ID_MAX_LENGTH,
+    TENANT_MAX_LENGTH,
+    TaskIdSource,
+    are_of_names,
+    is_name,
+    new_task_id,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +47,8 @@ def test_names(name: str) -> None:
 )
 def test_what_is_no_name(text: str) -> None:
     assert not is_name(text)
+    # Among others neither; only how long it is is not looked at there.
+    assert are_of_names(["a", text, "b"]) == (text in {"", "x" * 256})
 
 
 @pytest.mark.parametrize("max_length", [TASK_ID_MAX_LENGTH, TENANT_MAX_LENGTH])

@@ -42,22 +42,23 @@ SINGLE_ACK = refuses(
 BATCH = refuses("unsupported_media_type", "payload_too_large")
 
 Success = TypeVar("Success", Extended, Settled)
-View = Callable[[Success], views.Json]
 
 
-def _reply(outcome: Success | LeaseMQError, view: View[Success]) -> Response:
+def _reply(outcome: Success | LeaseMQError, view: Callable[[Success], views.Json]) -> Response:
     if isinstance(outcome, LeaseMQError):
         raise outcome
     return json_response(view(outcome))
 
 
-def _reply_many(items: Sequence[LeaseRef], outcomes: Sequence[Success | LeaseMQError], view: View[Success]) -> Response:
+def _reply_many(
+    items: Sequence[LeaseRef],
+    outcomes: Sequence[Success | LeaseMQError],
+    view: Callable[[Success], views.Json | views.SettledItem],
+) -> Response:
     return json_response(
         {
             "results": [
-                views.refused(item.id, outcome)
-                if isinstance(outcome, LeaseMQError)
-                else {"id": item.id, "ok": True, **view(outcome)}
+                views.refused(item.id, outcome) if isinstance(outcome, LeaseMQError) else view(outcome)
                 for item, outcome in zip(items, outcomes, strict=True)
             ]
         }
@@ -68,35 +69,35 @@ def _reply_many(items: Sequence[LeaseRef], outcomes: Sequence[Success | LeaseMQE
 async def extend_batch(body: ExtendBatch, tenant_id: TenantId, tasks: Tasks, is_gone: CallerIsGone) -> Response:
     """Extends each lease whose token is right."""
     items = [entry.to_item(entry.id) for entry in body.items]
-    return _reply_many(items, await tasks.extend_many(tenant_id, items, is_gone), views.extended)
+    return _reply_many(items, await tasks.extend_many(tenant_id, items, is_gone), views.extended_item)
 
 
 @router.post("/tasks/ack", response_model=SettleBatchReply, responses=BATCH)
 async def ack_batch(body: AckBatch, tenant_id: TenantId, tasks: Tasks, is_gone: CallerIsGone) -> Response:
     """Marks each task whose token is right as done."""
     items = [entry.to_item(entry.id) for entry in body.items]
-    return _reply_many(items, await tasks.ack_many(tenant_id, items, is_gone), views.settled)
+    return _reply_many(items, await tasks.ack_many(tenant_id, items, is_gone), views.settled_item)
 
 
 @router.post("/tasks/nack", response_model=NackBatchReply, responses=BATCH)
 async def nack_batch(body: NackBatch, tenant_id: TenantId, tasks: Tasks, is_gone: CallerIsGone) -> Response:
     """Gives each task whose token is right back for another attempt."""
     items = [entry.to_item(entry.id) for entry in body.items]
-    return _reply_many(items, await tasks.nack_many(tenant_id, items, is_gone), views.nacked)
+    return _reply_many(items, await tasks.nack_many(tenant_id, items, is_gone), views.nacked_item)
 
 
 @router.post("/tasks/release", response_model=SettleBatchReply, responses=BATCH)
 async def release_batch(body: ReleaseBatch, tenant_id: TenantId, tasks: Tasks, is_gone: CallerIsGone) -> Response:
     """Gives each task whose token is right back as if it had never been delivered."""
     items = [entry.to_item(entry.id) for entry in body.items]
-    return _reply_many(items, await tasks.release_many(tenant_id, items, is_gone), views.settled)
+    return _reply_many(items, await tasks.release_many(tenant_id, items, is_gone), views.settled_item)
 
 
 @router.post("/tasks/fail", response_model=SettleBatchReply, responses=BATCH)
 async def fail_batch(body: FailBatch, tenant_id: TenantId, tasks: Tasks, is_gone: CallerIsGone) -> Response:
     """Makes each task whose token is right a dead letter."""
     items = [entry.to_item(entry.id) for entry in body.items]
-    return _reply_many(items, await tasks.fail_many(tenant_id, items, is_gone), views.settled)
+    return _reply_many(items, await tasks.fail_many(tenant_id, items, is_gone), views.settled_item)
 
 
 @router.post("/tasks/{task_id}/extend", response_model=ExtendReply, responses=SINGLE)
