@@ -30,4 +30,6 @@ new_lease_token = LeaseTokenSource()
 
 def lease_token_hash(token: str) -> str:
     """What the database keeps of a token: half a SHA-256 is plenty against guessing, and short in every row."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    # Ours are ASCII, which is sooner written; a caller may say anything.
+    data = token.encode() if token.isascii() else token.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()[:32]

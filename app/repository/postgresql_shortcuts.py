@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar, cast
+from operator import itemgetter
+from typing import TypeVar
 
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
 from app.domain.lease_token import new_lease_token
@@ -64,7 +65,7 @@ class PostgreSQLShortcuts:
             **grant_parameters([requests[index].worker_id or "" for index in owners], tokens),
             **(NO_START if start is None else start.parameters()),
         )
-        in_order = sorted(rows or (), key=_position)
+        in_order = sorted(rows or (), key=itemgetter("position"))
         shares: list[list[ReservedTask]] = [[] for _ in requests]
         for index, token, row in zip(owners, tokens, in_order, strict=False):
             task = leased_task_of(row, in_order[0], wish.tenant_id, wish.queues[0], requests[index].worker_id)
@@ -81,22 +82,24 @@ class PostgreSQLShortcuts:
         if log is None or len({item.id for item in items}) < len(items):
             return [None for _ in items]
         # Locked in one order, whoever else acks some of them.
-        items_by_id = sorted(items, key=lambda item: item.id)
+        order = sorted(range(len(items)), key=lambda index: items[index].id)
+        in_order = [items[index] for index in order]
         rows = await self._database.at_once(
             "ack_and_log_at_once" if log else "ack_at_once",
             now=now,
             tenant_id=tenant_id,
-            ids=joined(item.id for item in items_by_id),
-            token_hashes=joined(item.token_hash for item in items_by_id),
-            results=_unless_usual([item.result for item in items_by_id], None),
+            ids=joined([item.id for item in in_order]),
+            token_hashes=joined([item.token_hash for item in in_order]),
+            results=_unless_usual([item.result for item in in_order], None),
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )
-        queues = {items_by_id[position - 1].id: row["queue"] for row in rows or () for position in row["positions"]}
-        return [Settled(item.id, queues[item.id], Status.DONE) if item.id in queues else None for item in items]
-
-
-def _position(row: Row) -> int:
-    return cast(int, row["position"])
+        settled: list[Settled | None] = [None] * len(items)
+        for row in rows or ():
+            queue = row["queue"]
+            for position in row["positions"]:
+                index = order[position - 1]
+                settled[index] = Settled(items[index].id, queue, Status.DONE)
+        return settled
 
 
 def _start(first: Row, last: Row) -> Start:

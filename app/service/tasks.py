@@ -202,7 +202,8 @@ class TaskService:
         if served:
             self._turns.served(wish.tenant_id, wish.queues, served[-1])
         empty = sum(not reserved.tasks for reserved in answers)
-        self._count("reserve", ((queue, "ok") for queue in served))
+        for queue, times in Counter(served).items():
+            self._metrics.count_operation("reserve", queue, "ok", times)
         self._count("reserve", ((queue, "empty") for queue in queues for _ in range(empty)))
         return outcomes
 

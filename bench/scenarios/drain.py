@@ -9,7 +9,7 @@ from bench.stage import Stage
 
 BATCH_SIZE = 100
 # What serves LeaseMQ best here, as the peers have what serves them best.
-CONNECTIONS = 48
+CONNECTIONS = 56
 
 
 def _leasemq(stage: Stage) -> Contestant:
