@@ -106,18 +106,25 @@ acked AS (
         AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
     RETURNING t.*, held.result, held.position
 ),
+homes AS MATERIALIZED (
+    -- How long each of the queues keeps its history, in the order of their ids: to ask it of every task takes longer.
+    SELECT array_agg(named.queue_id ORDER BY named.queue_id) AS ids, array_agg(
+        clock.now + greatest(
+            make_interval(secs => 86400 * CASE WHEN q.id IS NULL THEN :default_history_days ELSE q.history_days END),
+            CASE WHEN q.id IS NULL OR q.history_days IS NOT NULL THEN INTERVAL '1 hour' END
+        ) ORDER BY named.queue_id
+    ) AS keep_until
+    FROM clock CROSS JOIN (SELECT DISTINCT queue_id FROM acked) AS named
+    LEFT JOIN LATERAL (SELECT q.id, q.history_days FROM mq_queues AS q WHERE q.id = named.queue_id LIMIT 1) AS q ON true
+),
 archived AS (
     INSERT INTO mq_task_history (tenant_id, task_id, {described}, status, result, finished_at, keep_until)
     SELECT t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type,
         t.meta, t.size, t.priority, t.dedupe_key, t.dedupe_seconds, t.attempts, t.max_attempts, t.available_at,
         t.expires_at, t.timeout_seconds, t.first_leased_at, t.last_worker, t.lease_token_hash, 'acked',
         t.failed_token_hash, t.last_error, t.last_error_at, t.created_at, 'done', t.result, clock.now,
-        clock.now + greatest(
-            make_interval(secs => 86400 * CASE WHEN q.id IS NULL THEN :default_history_days ELSE q.history_days END),
-            CASE WHEN q.id IS NULL OR q.history_days IS NOT NULL THEN INTERVAL '1 hour' END
-        )
-    FROM clock CROSS JOIN acked AS t
-    LEFT JOIN LATERAL (SELECT q.id, q.history_days FROM mq_queues AS q WHERE q.id = t.queue_id LIMIT 1) AS q ON true
+        homes.keep_until[width_bucket(t.queue_id, homes.ids)]
+    FROM clock CROSS JOIN homes CROSS JOIN acked AS t
 )
 
 -- part: chosen

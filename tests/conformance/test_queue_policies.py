@@ -7,7 +7,7 @@ import pytest
 from app.domain.backoff import QUEUE_BACKOFF, Backoff, BackoffOverride
 from app.domain.errors import InvalidRequest, TaskNotFound
 from app.domain.task import Status
-from tests.conformance.steps import QUEUE, Store, at, extended, next_try, settled
+from tests.conformance.steps import QUEUE, T0, Store, ack_item, at, extended, next_try, settled
 from tests.conformance.topology_steps import Emptied, Topology
 
 STEADY = Backoff(base_seconds=7, factor=3, max_seconds=100, jitter=0)
@@ -183,6 +183,17 @@ class TestHistoryDays:
         await emptied.store.finish("dropped", queue="none")
         assert await emptied.maintenance.drop_old_history(at(3600)) == 1
         assert await emptied.store.status("kept", at(3600)) is Status.DONE
+
+    async def test_tasks_that_are_acked_together_are_kept_as_their_queues_say(self, emptied: Emptied) -> None:
+        for queue, days in (("day", 1.0), ("all", None), ("hour", 0.0)):
+            await emptied.topology.put(queue, history_days=days)
+        store = emptied.store
+        names = ["undeclared", "all", "day", "hour", "all", "day"]
+        items = [ack_item(await store.lease(f"{name}-{place}", queue=name)) for place, name in enumerate(names)]
+        assert [settled(outcome).queue for outcome in await store.repository.ack_many(store.tenant, items, T0)] == names
+        dropped = [await emptied.maintenance.drop_old_history(at(86400 * days)) for days in (1 / 24, 1, 14, 1e5)]
+        assert dropped == [1, 2, 1, 0]
+        assert [await store.status(task_id, at(0)) for task_id in ("all-1", "all-4")] == [Status.DONE, Status.DONE]
 
     async def test_expired_and_cancelled_too(self, emptied: Emptied) -> None:
         await emptied.topology.put(history_days=0)
