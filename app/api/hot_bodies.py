@@ -60,7 +60,7 @@ class HotBody(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 def check_names(names: Collection[str]) -> None:
-    """Raises `ValueError` if one of them is no name; nothing names nothing."""
+    """Raises `ValueError` if one of them is no name; an empty one was not given."""
     if not are_of_names(names):
         raise ValueError
 
