@@ -83,6 +83,14 @@ STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (PRIMARY) ON
 -- Likewise, in the order of the keys.
 mq_tasks AS t FORCE INDEX (PRIMARY)
 
+-- part: candidate
+SELECT t.seq, t.queue_id, t.priority, t.line_rank, t.line_at, :place AS place, :room AS room
+        FROM mq_tasks AS t
+
+-- part: may_be_had
+AND (t.expires_at IS NULL OR t.expires_at > :now)
+            AND t.id NOT IN :exclude_ids
+
 -- part: moved
 t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type, t.meta, t.size, t.priority,
     t.dedupe_key, t.dedupe_seconds, m.attempts, t.max_attempts, m.available_at, t.expires_at, t.timeout_seconds,
@@ -230,15 +238,21 @@ FROM (
     FROM (
     -- each lane, by UNION ALL: in a LATERAL join its rows would all be sorted
     (
-        SELECT t.seq, t.queue_id, t.priority, t.line_rank, t.line_at, :place AS place, :room AS room
-        FROM mq_tasks AS t
+        {candidate}
+        -- Those without a type are no line by themselves: they are picked out of all.
         WHERE t.queue_id = :queue_id AND t.status = 'ready'
-            -- Those without a type are no line by themselves: they are picked out of all.
-            AND (:type IS NULL OR :type = '' OR t.line_type = :type)
-            AND (:type IS NULL OR :type <> '' OR t.type = '')
-            AND (t.expires_at IS NULL OR t.expires_at > :now)
-            AND t.id NOT IN :exclude_ids
+            AND coalesce(:type, '') = '' AND t.type = coalesce(:type, t.type)
+            {may_be_had}
         ORDER BY t.line_rank, t.line_at, t.seq
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        {candidate}
+        WHERE t.queue_id = :queue_id AND t.status = 'ready'
+            AND :type <> '' AND t.line_type = :type
+            {may_be_had}
+        ORDER BY t.type_rank, t.type_at, t.seq
         LIMIT :limit
     )
     -- end of lane

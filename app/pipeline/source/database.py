@@ -15,7 +15,7 @@ from app.pipeline.source.scan import Scan
 from app.pipeline.tables import Table
 
 # The revision of the schema that `tables.py` describes: what is sent to a cluster has no migrations to look it up in.
-SCHEMA_REVISION = "0007"
+SCHEMA_REVISION = "0009"
 REVISION = "SELECT version_num FROM alembic_version"
 
 
