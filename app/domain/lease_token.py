@@ -7,25 +7,12 @@ from base64 import urlsafe_b64encode
 # Three bytes make four letters, so many tokens can be written as one text and cut apart.
 TOKEN_BYTES = 24
 TOKEN_LENGTH = TOKEN_BYTES * 4 // 3
-TOKENS_AT_ONCE = 256
 
 
-class LeaseTokenSource:
-    """Makes unguessable tokens of 192 random bits, fetched from the system for many at once."""
-
-    def __init__(self) -> None:
-        self._tokens: list[str] = []
-        # Two processes must not give out the same tokens.
-        os.register_at_fork(after_in_child=self._tokens.clear)
-
-    def __call__(self) -> str:
-        if not self._tokens:
-            text = urlsafe_b64encode(os.urandom(TOKEN_BYTES * TOKENS_AT_ONCE)).decode()
-            self._tokens += [text[start : start + TOKEN_LENGTH] for start in range(0, len(text), TOKEN_LENGTH)]
-        return self._tokens.pop()
-
-
-new_lease_token = LeaseTokenSource()
+def new_lease_tokens(count: int) -> list[str]:
+    """So many unguessable tokens of 192 random bits."""
+    text = urlsafe_b64encode(os.urandom(TOKEN_BYTES * count)).decode()
+    return [text[start : start + TOKEN_LENGTH] for start in range(0, len(text), TOKEN_LENGTH)]
 
 
 def lease_token_hash(token: str) -> str:

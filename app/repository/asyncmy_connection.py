@@ -34,7 +34,9 @@ def write_instant(instant: datetime) -> str:
     return f"'{instant.astimezone(UTC).replace(tzinfo=None)}'"
 
 
+@lru_cache(maxsize=64)
 def read_instant(text: str) -> datetime:
+    """Likewise: tasks that came together have the same."""
     return datetime.fromisoformat(f"{text}+00:00")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, cast
 
 from asyncmy.errors import MySQLError
@@ -36,7 +37,7 @@ LOCK_TIMEOUT = 1205
 UNREACHABLE = frozenset({0, 1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1290, 1836, *range(2000, 2100)})
 OF_LANE = ("queue_id", "type", "place", "room")
 # The columns of `insert_tasks` that say something of the task, in its order.
-OF_NEW_TASK = (
+of_new_task = itemgetter(
     "queue_id", "id", "queue", "topic", "publish_id", "type", "payload", "payload_is_json", "content_type", "meta",
     "size", "priority", "dedupe_key", "dedupe_seconds", "status", "max_attempts", "available_at", "expires_at",
     "timeout_seconds",
@@ -133,7 +134,7 @@ class MySQL(Dialect):
         return cast(Row, row)
 
     async def insert_tasks(self, session: Session, tenant_id: str, tasks: Sequence[Row]) -> None:
-        rows = Rows([tenant_id, *(task[name] for name in OF_NEW_TASK), session.now, session.now, 0] for task in tasks)
+        rows = Rows((tenant_id, *of_new_task(task), session.now, session.now, 0) for task in tasks)
         await session.run("insert_tasks", tasks=rows)
 
     async def archive(self, session: Session, moves: Sequence[Move]) -> None:

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TypeVar
 
 from app.domain.commands import AckItem, Reserved, ReserveRequest, Settled
-from app.domain.lease_token import new_lease_token
+from app.domain.lease_token import new_lease_tokens
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.domain.task import DEFAULT_PRIORITY, Enqueued, NewTask, ReservedTask, Status
 from app.repository.connection import Row
@@ -51,7 +51,7 @@ class PostgreSQLShortcuts:
         key = (wish.tenant_id, wish.queues[0], None)
         start = self._memory.starts.find(key) if now is None else None
         owners = [index for index, request in enumerate(requests) for _ in range(request.limit)]
-        tokens = [new_lease_token() for _ in owners]
+        tokens = new_lease_tokens(len(owners))
         rows = await self._database.at_once(
             "claim_at_once",
             now=now,
@@ -82,7 +82,7 @@ class PostgreSQLShortcuts:
         if log is None or len({item.id for item in items}) < len(items):
             return [None for _ in items]
         # Locked in one order, whoever else acks some of them.
-        order = sorted(range(len(items)), key=lambda index: items[index].id)
+        order = sorted(range(len(items)), key=[item.id for item in items].__getitem__)
         in_order = [items[index] for index in order]
         rows = await self._database.at_once(
             "ack_and_log_at_once" if log else "ack_at_once",

@@ -1,7 +1,9 @@
 """Between rows and what the domain speaks of."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
 from app.domain.backoff import Backoff
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, QueueSettings
@@ -78,34 +80,40 @@ def live_task_of(row: Row) -> Task:
     return _task_of(row, row["lease_until"], row["updated_at"], None, None)
 
 
-def leased_task_of(row: Row, first: Row, tenant_id: str, queue: str, worker_id: str | None) -> Task:
+def leased_task_of(row: Iterable[Any], first: Row, tenant_id: str, queue: str, worker_id: str | None) -> Task:
     """A task of a claim at once: what its row leaves out is as usual, or as the first row of the claim says."""
-    now, created_at = first["now"], row["created_at"]
+    now = first["now"]
+    # By their places, which takes half the time that their names would: they stand as in the part `leased_task`.
+    (
+        _position, _now, _leased_until, _queue_id, _returns, _seq, id_, topic, publish_id, type_, payload, is_json,
+        content_type, meta, priority, dedupe_key, attempts, max_attempts, available_at, expires_at, timeout_seconds,
+        lease_until, last_error, last_error_at, created_at, updated_at, first_leased_at,
+    ) = row  # fmt: skip
     return Task(
         tenant_id,
-        row["id"],
+        id_,
         queue,
-        row["topic"] or queue,
-        row["publish_id"],
-        row["type"] or "",
-        Payload(row["payload"], row["payload_is_json"], row["content_type"] or "application/json"),
-        row["meta"] or "{}",
-        row["priority"],
-        row["dedupe_key"],
+        topic or queue,
+        publish_id,
+        type_ or "",
+        Payload(payload, is_json, content_type or "application/json"),
+        meta or "{}",
+        priority,
+        dedupe_key,
         Status.LEASED,
-        row["attempts"],
-        row["max_attempts"],
-        row["available_at"] or created_at,
-        row["expires_at"],
-        row["timeout_seconds"],
+        attempts,
+        max_attempts,
+        available_at or created_at,
+        expires_at,
+        timeout_seconds,
         worker_id,
-        row["lease_until"] or first["leased_until"],
-        row["last_error"],
-        row["last_error_at"],
+        lease_until or first["leased_until"],
+        last_error,
+        last_error_at,
         None,
         created_at,
-        row["updated_at"] or now,
-        row["first_leased_at"] or now,
+        updated_at or now,
+        first_leased_at or now,
         None,
     )
 

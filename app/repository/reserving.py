@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from app.domain.commands import Reserved, ReserveRequest
 from app.domain.errors import InvalidRequest
-from app.domain.lease_token import new_lease_token
+from app.domain.lease_token import new_lease_tokens
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS, Queue
 from app.domain.task import ReservedTask
 from app.repository.dialect import Claimed, Grant, Lane
@@ -62,9 +62,10 @@ class Reserving:
         shares: list[list[ReservedTask]] = [[] for _ in requests]
         hungry = list(range(len(requests)))
         while hungry and lanes:
-            grants = [(index, _grant(requests[index])) for index in hungry for _ in range(requests[index].limit)]
-            claimed = await self._claim(lanes, [grant for _, grant in grants], more=more)
-            for (index, grant), row in zip(grants, claimed.rows, strict=False):
+            owners = [index for index in hungry for _ in range(requests[index].limit)]
+            grants = _grants([requests[index] for index in owners])
+            claimed = await self._claim(lanes, grants, more=more)
+            for index, grant, row in zip(owners, grants, claimed.rows, strict=False):
                 shares[index].append(ReservedTask(live_task_of(row), grant.token))
             if sum(row["size"] for row in claimed.rows) < self._wish.max_bytes:
                 break
@@ -125,8 +126,10 @@ async def queues_with_work(session: Session) -> list[str]:
     return [open_ones[queue_id] for queue_id in {row["queue_id"] for row in (*ready, *overdue)}]
 
 
-def _grant(request: ReserveRequest) -> Grant:
-    return Grant(new_lease_token(), request.worker_id or "")
+def _grants(owners: Sequence[ReserveRequest]) -> list[Grant]:
+    """A lease for each of the owners, who may be named many times."""
+    tokens = new_lease_tokens(len(owners))
+    return [Grant(token, owner.worker_id or "") for token, owner in zip(tokens, owners, strict=True)]
 
 
 def _check_lease_seconds(session: Session, request: ReserveRequest) -> None:

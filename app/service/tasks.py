@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -66,8 +67,8 @@ class TaskService:
         self._reserves = Batcher(self._reserve_together, limits, self._give_back)
         self._extends = Batcher(self._together("extend", repository.extend_many), limits)
         self._acks = Batcher(self._together("ack", repository.ack_many, self._wake_settled), limits)
-        self._nacks = Batcher(self._together("nack", repository.nack_many, self._announce_settled), limits)
-        self._releases = Batcher(self._together("release", repository.release_many, self._announce_settled), limits)
+        self._nacks = Batcher(self._together("nack", repository.nack_many, wakeups.announce), limits)
+        self._releases = Batcher(self._together("release", repository.release_many, wakeups.announce), limits)
         self._fails = Batcher(self._together("fail", repository.fail_many, self._wake_settled), limits)
         self._batchers: Sequence[Batcher[Any, Any]] = (
             self._enqueues, self._reserves, self._extends, self._acks, self._nacks, self._fails, self._releases,
@@ -217,7 +218,7 @@ class TaskService:
         self,
         operation: str,
         settle: Callable[[str, Sequence[Item]], Awaitable[Sequence[Settlement]]],
-        tell: Callable[[str, Sequence[object]], None] = lambda tenant_id, outcomes: None,
+        tell: Callable[[str, Mapping[str, int]], None] = lambda tenant_id, queues: None,
     ) -> Callable[
         [Sequence[tuple[str, Sequence[Item]]]], Awaitable[Sequence[Sequence[Settlement | Unavailable] | Unavailable]]
     ]:
@@ -228,22 +229,25 @@ class TaskService:
         ) -> Sequence[Sequence[Settlement | Unavailable] | Unavailable]:
             tenant_id = requests[0][0]
             outcomes = await _each(settle(tenant_id, [item for _, items in requests for item in items]))
-            self._count(operation, map(_settle_outcome, outcomes))
-            tell(tenant_id, outcomes)
+            tell(tenant_id, self._count_settled(operation, outcomes))
             one_by_one = iter(outcomes)
-            return [_unless_in_vain([next(one_by_one) for _ in items]) for _, items in requests]
+            return [_unless_in_vain(list(islice(one_by_one, len(items)))) for _, items in requests]
 
         return run
 
-    def _wake_settled(self, tenant_id: str, outcomes: Sequence[object]) -> None:
-        """A place under a limit may have become free; other replicas notice by themselves soon enough."""
-        for queue in {outcome.queue for outcome in outcomes if isinstance(outcome, Settled)}:
-            self._waiters.wake(tenant_id, queue)
+    def _count_settled(self, operation: str, outcomes: Sequence[ExtendOutcome | SettleOutcome]) -> Counter[str]:
+        """Counts what came of the items, and tells in which queues how many were settled."""
+        settled = [outcome for outcome in outcomes if isinstance(outcome, (Settled, Extended))]
+        queues = Counter(map(attrgetter("queue"), settled))
+        for queue, times in queues.items():
+            self._metrics.count_operation(operation, queue, "ok", times)
+        self._count(operation, (("", outcome.code) for outcome in outcomes if isinstance(outcome, LeaseMQError)))
+        return queues
 
-    def _announce_settled(self, tenant_id: str, outcomes: Sequence[object]) -> None:
-        """Tasks came back."""
-        queues = Counter(outcome.queue for outcome in outcomes if isinstance(outcome, Settled))
-        self._wakeups.announce(tenant_id, queues)
+    def _wake_settled(self, tenant_id: str, queues: Iterable[str]) -> None:
+        """A place under a limit may have become free; other replicas notice by themselves soon enough."""
+        for queue in queues:
+            self._waiters.wake(tenant_id, queue)
 
     def _count(self, operation: str, outcomes: Iterable[tuple[str, str]]) -> None:
         for (queue, outcome), times in Counter(outcomes).items():
@@ -278,10 +282,6 @@ def _enqueue_outcomes(tasks: Sequence[NewTask], told: Sequence[Enqueued] | TaskE
     if isinstance(told, TaskExists):
         return [(task.queue, told.code) for task in tasks]
     return [(outcome.queue, "existed" if outcome.existed else "ok") for outcome in told]
-
-
-def _settle_outcome(outcome: ExtendOutcome | SettleOutcome) -> tuple[str, str]:
-    return (outcome.queue, "ok") if isinstance(outcome, (Settled, Extended)) else ("", outcome.code)
 
 
 async def _is_woken(waiter: Waiter, deadline: float, is_gone: IsGone) -> bool:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import asyncpg
 
-from app.domain.lease_token import new_lease_token
+from app.domain.lease_token import new_lease_tokens
 from app.domain.queue import DEFAULT_QUEUE_SETTINGS
 from app.repository.asyncpg_connection import AsyncpgConnection, NumberedStatements
 from app.repository.grants import grant_parameters, joined
@@ -37,7 +37,7 @@ class AsyncpgCycle:
 
     async def _reserve(self, limit: int) -> dict[str, str]:
         """Lease tasks; their token hashes by id."""
-        grants = grant_parameters(["bench"] * limit, [new_lease_token() for _ in range(limit)])
+        grants = grant_parameters(["bench"] * limit, new_lease_tokens(limit))
         parameters = {
             "now": None, "tenant_id": TENANT, "queue": QUEUE, "lease": timedelta(seconds=LEASE_SECONDS),
             "lease_seconds": LEASE_SECONDS, "exclude_ids": [], "limit": limit, "max_bytes": MAX_BYTES,

@@ -33,6 +33,17 @@ async def test_task_is_the_same_when_looked_at(store: Store) -> None:
     assert await store.get("a") == leased.task
 
 
+async def test_task_of_which_everything_is_said_is_the_same_when_looked_at(store: Store) -> None:
+    await store.enqueue(
+        "a", topic="news", publish_id="p", type="mail", payload=Payload(b"\0", False, "image/png"), meta='{"a": 1}',
+        priority=-7, dedupe_key="key", max_attempts=3, ttl_seconds=500, timeout_seconds=1.5,
+    )  # fmt: skip
+    settled(await store.nack(await store.reserve_one(at(1)), at(2), error="once", delay_seconds=3))
+    leased = await store.reserve_one(at(9), worker_id="me")
+    assert (leased.task.attempts, leased.task.last_error, leased.task.available_at) == (2, "once", at(5))
+    assert await store.get("a", at(10)) == leased.task
+
+
 async def test_leased_task_is_not_reserved_again(store: Store) -> None:
     await store.lease("a")
     assert await store.reserve_ids(at(29.999999)) == []
