@@ -16,6 +16,8 @@ FINISHED = (Status.DONE, Status.EXPIRED, Status.CANCELLED)
 # A grave stays a while: a task that was accepted while its queue was being deleted comes later.
 GRAVE_AGE = timedelta(hours=1)
 GRAVES_AT_ONCE = 10
+# A key that is held no longer stays a while too: an enqueue that began before the window's end may look for it later.
+TOMBSTONE_AGE = timedelta(minutes=2)
 OPERATION_AGE = timedelta(days=7)
 
 
@@ -55,7 +57,8 @@ async def drop_old_history(session: Session) -> int:
 
 
 async def drop_old_tombstones(session: Session) -> int:
-    rows = await session.rows("lock_old_tombstones", now=session.now, limit=BATCH)
+    """Deletes some of the dedupe keys that are held no longer; enqueues take what they need of them by themselves."""
+    rows = await session.rows("lock_old_tombstones", before=session.now - TOMBSTONE_AGE, limit=BATCH)
     if rows:
         await session.run("delete_many", seqs=[row["seq"] for row in rows])
     return len(rows)

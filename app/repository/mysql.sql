@@ -807,15 +807,15 @@ UPDATE mq_queue_graves SET clear_at = :at WHERE queue_id = :queue_id
 DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones
--- Dedupe keys that are held no longer.
+-- Dedupe keys that have been held no longer for a while.
 SELECT t.seq
 FROM (
     SELECT queue_id, min(line_at) AS at FROM mq_tasks FORCE INDEX (ix_mq_tasks_ready)
     WHERE status = 'done' AND line_rank = 0 GROUP BY status, queue_id
 ) AS first
 STRAIGHT_JOIN mq_tasks AS t FORCE INDEX (ix_mq_tasks_ready)
-    ON t.status = 'done' AND t.queue_id = first.queue_id AND t.line_rank = 0 AND t.line_at <= :now
-WHERE first.at <= :now
+    ON t.status = 'done' AND t.queue_id = first.queue_id AND t.line_rank = 0 AND t.line_at <= :before
+WHERE first.at <= :before
 LIMIT :limit
 FOR UPDATE OF t SKIP LOCKED
 

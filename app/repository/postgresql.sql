@@ -1153,8 +1153,8 @@ WITH returns AS (DELETE FROM mq_queue_returns WHERE queue_id = :queue_id)
 DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones
--- Dedupe keys that are held no longer.
-SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now ORDER BY dedupe_until LIMIT :limit
+-- Dedupe keys that have been held no longer for a while.
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :before ORDER BY dedupe_until LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: queues_with_dlq_days

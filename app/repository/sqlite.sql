@@ -774,8 +774,8 @@ UPDATE mq_queue_graves SET clear_at = :at WHERE queue_id = :queue_id
 DELETE FROM mq_queue_graves WHERE queue_id = :queue_id
 
 -- name: lock_old_tombstones
--- Dedupe keys that are held no longer.
-SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :now ORDER BY dedupe_until LIMIT :limit
+-- Dedupe keys that have been held no longer for a while.
+SELECT seq FROM mq_tasks WHERE status = 'done' AND dedupe_until <= :before ORDER BY dedupe_until LIMIT :limit
 
 -- name: queues_with_dlq_days
 SELECT q.tenant_id, q.name, q.dlq_days FROM mq_queues AS q WHERE q.dlq_days IS NOT NULL ORDER BY q.id

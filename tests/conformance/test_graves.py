@@ -7,6 +7,7 @@ import pytest
 
 from app.domain.errors import TaskNotFound
 from app.domain.task import Status
+from app.repository.cleaning import TOMBSTONE_AGE
 from tests.conformance.steps import QUEUE, at, extended, ids, new_task, settled
 from tests.conformance.topology_steps import Emptied, sweep, until_done
 from tests.plans.recording import recorded
@@ -97,7 +98,7 @@ class TestGraves:
         await emptied.topology.put()
         await emptied.store.finish(dedupe_key="key", dedupe_seconds=100)
         await emptied.topology.delete(now=at(1))
-        await sweep(emptied.maintenance, at(100))
+        await sweep(emptied.maintenance, at(100) + TOMBSTONE_AGE)
         assert await emptied.rows("mq_tasks") == 0
 
     async def test_two_at_once(self, emptied: Emptied) -> None:

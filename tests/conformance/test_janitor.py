@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from app.domain.commands import TaskFilter
 from app.domain.errors import OperationNotFound, TaskNotFound
 from app.domain.task import ReservedTask, Status
+from app.repository.cleaning import TOMBSTONE_AGE
 from app.repository.protocol import MaintenanceRepository
 from tests.conformance.steps import QUEUE, T0, Store, ack_item, at, ids, new_task
 from tests.conformance.topology_steps import Emptied, sweep, until_done
@@ -110,11 +111,24 @@ class TestMoveOverdue:
 class TestTombstones:
     async def test_keys_that_are_held_no_longer_go(self, emptied: Emptied) -> None:
         await emptied.store.finish("first", dedupe_key="short", dedupe_seconds=10)
-        await emptied.store.finish("second", dedupe_key="long", dedupe_seconds=100)
-        assert await until_done(emptied.maintenance.drop_old_tombstones, at(10)) == [1]
+        await emptied.store.finish("second", dedupe_key="long", dedupe_seconds=1000)
+        later = at(10) + TOMBSTONE_AGE
+        assert await until_done(emptied.maintenance.drop_old_tombstones, later) == [1]
         assert await emptied.rows("mq_tasks") == 1
-        assert await emptied.store.status("first", at(10)) is Status.DONE
-        assert (await emptied.store.enqueue(now=at(11), dedupe_key="long")).existed
+        assert await emptied.store.status("first", later) is Status.DONE
+        assert (await emptied.store.enqueue(now=later, dedupe_key="long")).existed
+
+    async def test_an_enqueue_that_began_within_the_window_finds_its_key(self, emptied: Emptied) -> None:
+        """However late it looks: a transaction ends long before a janitor takes the key."""
+        await emptied.store.finish("first", dedupe_key="short", dedupe_seconds=10)
+        almost = at(10) + TOMBSTONE_AGE - timedelta(milliseconds=1)
+        assert await until_done(emptied.maintenance.drop_old_tombstones, almost) == []
+        enqueued = await emptied.store.enqueue(now=at(9), dedupe_key="short")
+        assert (enqueued.existed, enqueued.id) == (True, "first")
+
+    async def test_a_key_is_free_before_a_janitor_takes_it(self, emptied: Emptied) -> None:
+        await emptied.store.finish("first", dedupe_key="short", dedupe_seconds=10)
+        assert not (await emptied.store.enqueue(now=at(10), dedupe_key="short")).existed
 
     async def test_in_batches(self, emptied: Emptied) -> None:
         for start in range(0, 1500, 500):
@@ -122,7 +136,7 @@ class TestTombstones:
                 *(new_task(dedupe_key=f"key-{start + number}", dedupe_seconds=10) for number in range(500))
             )
             await ack_all(emptied.store, (await emptied.store.reserve(limit=500)).tasks)
-        batches = await until_done(emptied.maintenance.drop_old_tombstones, at(10))
+        batches = await until_done(emptied.maintenance.drop_old_tombstones, at(10) + TOMBSTONE_AGE)
         assert (sum(batches), max(batches) <= BATCH) == (1500, True)
 
 
