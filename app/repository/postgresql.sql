@@ -87,24 +87,18 @@ t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_
 -- part: acked
 -- Those of the given leases that are held under their tokens and leave no tombstone: their rows go, and are archived.
 WITH clock AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now),
-held AS MATERIALIZED (
-    SELECT a.*, leased.tid
-    FROM unnest(string_to_array(:ids, ' '), string_to_array(:token_hashes, ' '), CAST(:results AS text[]))
-        WITH ORDINALITY AS a (id, token_hash, result, position)
-    -- One by one: a plan that is made while there are few tasks would read all of the tenant's when there are many.
-    CROSS JOIN LATERAL (
-        SELECT t.ctid AS tid FROM mq_tasks AS t
-        WHERE t.tenant_id = :tenant_id AND t.id = a.id
-        LIMIT 1
-    ) AS leased
-),
 acked AS (
-    -- Whoever changes a row meanwhile is waited for, and everything that is asked of it is looked at again. Its id is not: the
-    -- hash tells as much, and a plan that was made for an empty table would look for ids, not where the row is.
-    DELETE FROM mq_tasks AS t USING held
-    WHERE t.ctid = held.tid AND t.lease_token_hash = held.token_hash AND t.lease_until > (SELECT now FROM clock)
+    -- In the order of their ids, whoever else acks some of them. Who changes a row meanwhile is waited for, and everything that is
+    -- asked of it is looked at again. The tokens are not joined: a plan of that which was made for an empty table would read
+    -- all of a full one.
+    DELETE FROM mq_tasks AS t
+    WHERE t.id = ANY(string_to_array(:ids, ' ')) AND t.tenant_id = :tenant_id
+        AND ((t.id, t.lease_token_hash) IN (
+            SELECT * FROM unnest(string_to_array(:ids, ' '), string_to_array(:token_hashes, ' '))
+        )) IS TRUE
+        AND t.lease_until > (SELECT now FROM clock)
         AND (t.dedupe_key IS NULL OR t.dedupe_seconds = 0)
-    RETURNING t.*, held.result, held.position
+    RETURNING t.*
 ),
 homes AS MATERIALIZED (
     -- How long each of the queues keeps its history, in the order of their ids: to ask it of every task takes longer.
@@ -122,7 +116,7 @@ archived AS (
     SELECT t.tenant_id, t.id, t.queue, t.topic, t.publish_id, t.type, t.payload, t.payload_is_json, t.content_type,
         t.meta, t.size, t.priority, t.dedupe_key, t.dedupe_seconds, t.attempts, t.max_attempts, t.available_at,
         t.expires_at, t.timeout_seconds, t.first_leased_at, t.last_worker, t.lease_token_hash, 'acked',
-        t.failed_token_hash, t.last_error, t.last_error_at, t.created_at, 'done', t.result, clock.now,
+        t.failed_token_hash, t.last_error, t.last_error_at, t.created_at, 'done', CAST(:results AS jsonb) ->> t.id, clock.now,
         homes.keep_until[width_bucket(t.queue_id, homes.ids)]
     FROM clock CROSS JOIN homes CROSS JOIN acked AS t
 )
@@ -735,7 +729,7 @@ RETURNING {said_once}, {leased_task}
 
 -- name: ack_at_once
 {acked}
-SELECT queue, array_agg(position) AS positions FROM acked GROUP BY queue
+SELECT queue, string_agg(id, ' ') AS ids FROM acked GROUP BY queue
 
 -- name: ack_and_log_at_once
 -- The same, with a line for each in the log of attempts.
@@ -748,7 +742,7 @@ logged AS (
     FROM clock CROSS JOIN acked AS a
     ORDER BY a.seq
 )
-SELECT queue, array_agg(position) AS positions FROM acked GROUP BY queue
+SELECT queue, string_agg(id, ' ') AS ids FROM acked GROUP BY queue
 
 -- name: find_finished
 -- The tokens of these tasks as they ended, as far as that is known.

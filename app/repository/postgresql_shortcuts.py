@@ -1,5 +1,6 @@
 """PostgreSQL: the plain cases in one statement each, which is a transaction by itself."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -81,25 +82,18 @@ class PostgreSQLShortcuts:
         # Where a task is named twice, the one after the other counts.
         if log is None or len({item.id for item in items}) < len(items):
             return [None for _ in items]
-        # Locked in one order, whoever else acks some of them.
-        order = sorted(range(len(items)), key=[item.id for item in items].__getitem__)
-        in_order = [items[index] for index in order]
+        results = {item.id: item.result for item in items if item.result is not None}
         rows = await self._database.at_once(
             "ack_and_log_at_once" if log else "ack_at_once",
             now=now,
             tenant_id=tenant_id,
-            ids=joined([item.id for item in in_order]),
-            token_hashes=joined([item.token_hash for item in in_order]),
-            results=_unless_usual([item.result for item in in_order], None),
+            ids=joined([item.id for item in items]),
+            token_hashes=joined([item.token_hash for item in items]),
+            results=json.dumps(results) if results else None,
             default_history_days=DEFAULT_QUEUE_SETTINGS.history_days,
         )
-        settled: list[Settled | None] = [None] * len(items)
-        for row in rows or ():
-            queue = row["queue"]
-            for position in row["positions"]:
-                index = order[position - 1]
-                settled[index] = Settled(items[index].id, queue, Status.DONE)
-        return settled
+        queues = {task_id: row["queue"] for row in rows or () for task_id in row["ids"].split(" ")}
+        return [Settled(item.id, queues[item.id], Status.DONE) if item.id in queues else None for item in items]
 
 
 def _start(first: Row, last: Row) -> Start:

@@ -50,10 +50,10 @@ class AsyncpgCycle:
     async def _ack(self, hashes: dict[str, str]) -> int:
         parameters: dict[str, object] = {
             "now": None, "tenant_id": TENANT, "ids": joined(hashes), "token_hashes": joined(hashes.values()),
-            "results": [], "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
+            "results": None, "default_history_days": DEFAULT_QUEUE_SETTINGS.history_days,
         }  # fmt: skip
         acked = await self._connection.fetch("ack_at_once", parameters)
-        return sum(len(row["positions"]) for row in acked)
+        return sum(len(row["ids"].split()) for row in acked)
 
 
 def measure_asyncpg(database_url: str, plan: Plan) -> float:
