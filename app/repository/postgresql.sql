@@ -121,10 +121,6 @@ archived AS (
     FROM clock CROSS JOIN homes CROSS JOIN acked AS t
 )
 
--- part: chosen
--- Where the tasks are that the reply has room for, in their order. See `each_by_tid`.
-array_agg(tid ORDER BY position) FILTER (WHERE bytes_before < :max_bytes) AS tids
-
 -- part: granted
 status = 'leased', attempts = t.attempts + 1, lease_owner = n.worker_id, last_worker = n.worker_id,
     lease_token_hash = n.token_hash, last_token_hash = NULL, last_token_fate = NULL
@@ -142,47 +138,53 @@ leased_at = greatest(:now, t.updated_at), first_leased_at = coalesce(t.first_lea
     updated_at = greatest(:now, t.updated_at)
 
 -- part: ready_here
-SELECT t.ctid AS tid, t.seq, t.priority, t.available_at, {size_in_reply} AS size
-        FROM mq_tasks AS t
-        WHERE t.queue_id = (SELECT id FROM open_queue) AND t.status = 'ready'
-            AND (t.expires_at IS NULL OR t.expires_at > (SELECT now FROM clock))
-            AND t.id <> ALL(CAST(:exclude_ids AS text[]))
+SELECT t.ctid AS tid, {size_in_reply} AS size
+            FROM mq_tasks AS t
+            WHERE t.queue_id = (SELECT id FROM open_queue) AND t.status = 'ready'
+                AND (t.expires_at IS NULL OR t.expires_at > (SELECT now FROM clock))
+                AND t.id <> ALL(CAST(:exclude_ids AS text[]))
 
 -- part: the_first
 ORDER BY t.priority DESC, t.available_at, t.seq
-        LIMIT :limit
-        FOR UPDATE SKIP LOCKED
+            LIMIT :limit
+            FOR UPDATE SKIP LOCKED
 
 -- part: picked_from_start
--- A part is looked at, and its rows are locked, only while those before it have not enough.
-picked AS MATERIALIZED (
-    SELECT * FROM (
-        {ready_here}
-            AND t.priority > (SELECT start_priority FROM open_queue)
-            AND t.available_at >= (SELECT looked_until FROM open_queue)
-        {the_first}
-    ) AS more_urgent
-    UNION ALL
-    SELECT * FROM (
-        {ready_here}
-            AND t.priority = (SELECT start_priority FROM open_queue)
-            AND (t.available_at, t.seq) > (SELECT start_at, start_seq FROM open_queue)
-        {the_first}
-    ) AS as_urgent
-    UNION ALL
-    SELECT * FROM (
-        {ready_here}
-            AND t.priority < (SELECT start_priority FROM open_queue)
-        {the_first}
-    ) AS less_urgent
-    LIMIT :limit
+-- A part is looked at, and its rows are locked, only while those before it have not enough; so they come in their order.
+picked AS (
+    SELECT array_agg(tid) AS tids, array_agg(size) AS sizes, sum(size) AS bytes
+    FROM (
+        SELECT * FROM (
+            {ready_here}
+                AND t.priority > (SELECT start_priority FROM open_queue)
+                AND t.available_at >= (SELECT looked_until FROM open_queue)
+            {the_first}
+        ) AS more_urgent
+        UNION ALL
+        SELECT * FROM (
+            {ready_here}
+                AND t.priority = (SELECT start_priority FROM open_queue)
+                AND (t.available_at, t.seq) > (SELECT start_at, start_seq FROM open_queue)
+            {the_first}
+        ) AS as_urgent
+        UNION ALL
+        SELECT * FROM (
+            {ready_here}
+                AND t.priority < (SELECT start_priority FROM open_queue)
+            {the_first}
+        ) AS less_urgent
+        LIMIT :limit
+    ) AS in_order
 ),
-numbered AS (
-    SELECT tid, row_number() OVER in_order AS position, sum(size) OVER in_order - size AS bytes_before
+chosen AS MATERIALIZED (
+    -- Where the tasks are that the reply has room for, which nearly always is for all. See `each_by_tid`.
+    SELECT CASE WHEN bytes <= :max_bytes THEN tids ELSE tids[:(
+        SELECT count(*)
+        FROM (SELECT sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before FROM unnest(sizes) AS each (size)) AS sized
+        WHERE bytes_before < :max_bytes
+    )] END AS tids
     FROM picked
-    WINDOW in_order AS (ORDER BY priority DESC, available_at, seq)
-),
-chosen AS MATERIALIZED (SELECT {chosen} FROM numbered)
+)
 
 -- part: lanes
 -- Each begins at the start that is remembered of it, unless something came back to its queue since.
@@ -498,7 +500,11 @@ numbered AS (
     FROM picked
     WINDOW in_order AS (ORDER BY priority DESC, turn, place)
 ),
-chosen AS MATERIALIZED (SELECT {chosen}, array_agg(lease_until ORDER BY position) AS ends FROM numbered),
+chosen AS MATERIALIZED (
+    SELECT array_agg(tid ORDER BY position) FILTER (WHERE bytes_before < :max_bytes) AS tids,
+        array_agg(lease_until ORDER BY position) AS ends
+    FROM numbered
+),
 claimed AS (
     UPDATE mq_tasks AS t
     SET {granted}, {leased_now},
