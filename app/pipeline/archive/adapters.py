@@ -44,7 +44,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def keys(self, ids: Sequence[int], instants: Sequence[int]) -> Mapping[str, object]:
-        """Ids and instants as the parameters of a statement that deletes."""
+        """Ids, which are in order, and instants as the parameters of a statement that deletes."""
 
     @abstractmethod
     def lock(self) -> AbstractAsyncContextManager[CheckLock]:
@@ -79,7 +79,8 @@ class PostgreSQLAdapter(Adapter):
 
     def keys(self, ids: Sequence[int], instants: Sequence[int]) -> Mapping[str, object]:
         # As texts: the driver takes longer over an array than the server over its rows.
-        return {"ids": joined(map(str, ids)), "instants": joined(map(str, instants))}
+        texts = {"ids": joined(map(str, ids)), "instants": joined(map(str, instants))}
+        return {"low": ids[0], "high": ids[-1], **texts}
 
     def lock(self) -> AbstractAsyncContextManager[CheckLock]:
         # The server's locks are of one database each.

@@ -15,6 +15,9 @@ from app.pipeline.lake.lake import KEPT
 from app.pipeline.lake.manifests import Manifest, Part
 from app.pipeline.tables import TABLES, Table
 
+# For each row of a transaction so many ids at most lie between its first and its last: it may look at all of them.
+SPREAD = 8
+
 
 class Pruner:
     """Prunes batches of a lake, while the lock on the database is held."""
@@ -41,19 +44,19 @@ class Pruner:
     async def _prune_part(self, table: Table, part: Part) -> int:
         await self._check_lock()
         pace = self._database.adapter.pace
-        slices = _slices(await asyncio.to_thread(self._keys, table, part), pace.rows)
+        waiting = slices(await asyncio.to_thread(self._keys, table, part), pace.rows)
         # Each takes the next slice that nobody has taken; none is left at work when another fails.
         deleted = await asyncio.gather(
-            *(self._delete(table, slices) for _ in range(pace.at_once)), return_exceptions=True
+            *(self._delete(table, waiting) for _ in range(pace.at_once)), return_exceptions=True
         )
         for outcome in deleted:
             if isinstance(outcome, BaseException):
                 raise outcome
         return sum(cast(list[int], deleted))
 
-    async def _delete(self, table: Table, slices: Iterator[pa.Table]) -> int:
+    async def _delete(self, table: Table, waiting: Iterator[pa.Table]) -> int:
         deleted = 0
-        for some in slices:
+        for some in waiting:
             started = time.monotonic()
             ids, instants = (column.to_pylist() for column in some.columns)
             deleted += await self._database.delete(f"delete_{table.name}", ids, instants)
@@ -68,6 +71,12 @@ class Pruner:
         return keys.set_column(1, "instant", instants).sort_by(table.key)
 
 
-def _slices(keys: pa.Table, rows: int) -> Iterator[pa.Table]:
-    for start in range(0, keys.num_rows, rows):
-        yield keys.slice(start, rows)
+def slices(keys: pa.Table, rows: int) -> Iterator[pa.Table]:
+    """Keys by so many, or fewer where they lie far apart."""
+    ids = keys.column(0).to_numpy()
+    start = 0
+    while start < len(ids):
+        near = int(ids.searchsorted(ids[start] + rows * SPREAD))
+        end = min(start + rows, near)
+        yield keys.slice(start, end - start)
+        start = end
