@@ -6,6 +6,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bench.ratios import Summary, Verdict, summarise
 from bench.rounds import REFERENCE
@@ -28,6 +29,9 @@ def draw_claims(found: Sequence[Verdict], path: Path) -> None:
         axes.plot([middle], [row], "o", color=colour)
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}×"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(range(len(measured)), [verdict.claim.text for verdict, _ in measured], fontsize=7)
     axes.set_xlabel("times the requirement; right of the line: met; bar: least to greatest round", fontsize=8)
     _save(figure, path)
