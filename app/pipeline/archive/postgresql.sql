@@ -49,10 +49,11 @@ WHERE dlq_days <= :days
 ORDER BY tenant_id, name
 
 -- part: in_the_lake
--- What a batch holds, by id and instant in microseconds since 1970.
+-- What a batch holds, by id and instant in microseconds since 1970. The arrays are queries of their own, so that nobody knows
+-- beforehand how long they are: where `work_mem` is small, they would be looked through for each row.
 SELECT k.id, TIMESTAMPTZ 'epoch' + k.instant * INTERVAL '1 microsecond'
     FROM unnest(
-        CAST(string_to_array(:ids, ' ') AS bigint[]), CAST(string_to_array(:instants, ' ') AS bigint[])
+        (SELECT CAST(string_to_array(:ids, ' ') AS bigint[])), (SELECT CAST(string_to_array(:instants, ' ') AS bigint[]))
     ) AS k (id, instant)
 
 -- name: delete_history
